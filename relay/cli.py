@@ -431,6 +431,15 @@ def audit(
     target: Annotated[
         str | None, typer.Option("--for", help="For readiness: the replicas' version, such as mysql-9.7.")
     ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="For history: the row's table, shop.orders.", show_default=False)
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="For history: the row's primary key, 42, or columns as JSON, '{\"id\": 42}'.", show_default=False
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
@@ -444,7 +453,9 @@ def audit(
         raise CommandFailed(
             "audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR", WRONG_USE
         )
-    request = AuditRequest(name, archive, out, since, until, tuple(tables or ()), limit, replace, cores, target)
+    request = AuditRequest(
+        name, archive, out, since, until, tuple(tables or ()), limit, replace, cores, target, table, key
+    )
     if run_audit(request, as_json=json):
         raise typer.Exit(FINDINGS)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LEFT_OUT: Final = {"__pycache__"}
-_KINDS: Final = {".py", ".so", ".typed"}
+_KINDS: Final = {".py", ".so", ".typed", ".html", ".css"}
 
 
 def package(target: Path) -> Path:

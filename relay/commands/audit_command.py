@@ -18,7 +18,11 @@ from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
-    from relay.audit.runner.run_job import Outcome
+    from relay.audit.history.row_asked import RowAsked
+    from relay.audit.runner.audit_outcome import Outcome
+    from relay.audit.runner.audit_result import AuditOptions
+    from relay.audit.runner.job import Job
+    from relay.audit.runner.run_all import SeveralOutcomes
 
 _LEAST_JAVA: Final = 17
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
@@ -29,7 +33,8 @@ _SHOWN_PLACES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for."""
+    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for; `table`, `key`: the row of
+    `history`."""
 
     name: str
     archive: str
@@ -41,38 +46,24 @@ class AuditRequest:
     replace: bool = False
     cores: int | None = None
     target: str | None = None
+    table: str | None = None
+    key: str | None = None
 
 
 def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     """Runs a job; whether it found something. Raises: CommandFailed."""
     check_installed()
-    from relay.audit.jobs import JOBS
+    from relay.audit.history.row_asked import NoSuchRow
+    from relay.audit.jobs import ALL
     from relay.audit.plan.series_files import NothingToRead
-    from relay.audit.runner.audit_result import AuditOptions
     from relay.audit.runner.output import OutputRefused, check_output
-    from relay.audit.runner.run_job import load_job, run_job
+    from relay.audit.runner.run_all import run_all, summary_of_all
+    from relay.audit.runner.run_job import run_job
     from relay.audit.runner.spark_command import SparkFailed, command_session
     from relay.audit.runner.spark_progress import spark_progress
 
-    name, archive, out = request.name, request.archive, request.out
-    if name not in JOBS:
-        raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
-    job = load_job(name)
-    names = tuple(part.strip() for text in request.tables for part in text.split(",") if part.strip())
-    if request.tables and not names:
-        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
-    if names and not job.takes_tables:
-        raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
-    if request.target is not None and not job.takes_target:
-        raise CommandFailed(f"{name} is not about a version of the replicas: it takes no --for.", WRONG_USE)
-    if request.target is not None and request.target not in TARGETS:
-        raise CommandFailed(
-            f"--for names no version that a view can be for: it takes one of {', '.join(TARGETS)}.", WRONG_USE
-        )
-    since, until = _time("--since", request.since), _time("--until", request.until)
-    options = AuditOptions(archive, since, until, names, request.limit, request.target or "")
-    if options.since and options.until and options.since >= options.until:
-        raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
+    archive, out = request.archive, request.out
+    jobs, options = asked_for(request)
     try:
         check_output(out, replace=request.replace)
         check_archive(archive)
@@ -82,8 +73,11 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
             command_session(request.cores, submitted=_SUBMITTED in os.environ) as spark,
             spark_progress(spark.sparkContext) as on_step,
         ):
-            outcome = run_job(spark, job, options, out, on_step, replace=request.replace)
-    except (NothingToRead, OutputRefused, SparkFailed) as error:
+            if request.name == ALL:
+                done = run_all(spark, jobs, options, out, on_step, replace=request.replace)
+            else:
+                outcome = run_job(spark, jobs[0], options, out, on_step, replace=request.replace)
+    except (NothingToRead, NoSuchRow, OutputRefused, SparkFailed) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
         message = f"{archive}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
@@ -95,21 +89,66 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
             raise
         message = f"The audit was not written: {error}. Correct this, and run it again."
         raise CommandFailed(message, WRONG_USE) from None
+    if request.name == ALL:
+        sys.stdout.write(json.dumps(summary_of_all(done)) + "\n" if as_json else text_of_all(done))
+        return done.found
     _report(outcome, as_json)
     return outcome.found
 
 
+def asked_for(request: AuditRequest) -> tuple[list["Job"], "AuditOptions"]:
+    """The jobs, and what is asked of them. Raises: CommandFailed."""
+    from relay.audit.jobs import ALL, JOBS
+    from relay.audit.runner.audit_result import AuditOptions
+    from relay.audit.runner.run_job import load_job
+
+    name = request.name
+    if name != ALL and name not in JOBS:
+        raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
+    jobs = [load_job(one) for one in (JOBS if name == ALL else (name,))]
+    names = tuple(part.strip() for text in request.tables for part in text.split(",") if part.strip())
+    if request.tables and not names:
+        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
+    if names and not any(job.takes_tables for job in jobs):
+        raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
+    if request.target is not None and not any(job.takes_target for job in jobs):
+        raise CommandFailed(f"{name} is not about a version of the replicas: it takes no --for.", WRONG_USE)
+    if request.target is not None and request.target not in TARGETS:
+        raise CommandFailed(
+            f"--for names no version that a view can be for: it takes one of {', '.join(TARGETS)}.", WRONG_USE
+        )
+    since, until = _time("--since", request.since), _time("--until", request.until)
+    if since and until and since >= until:
+        raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
+    row = _row(request) if any(job.takes_row for job in jobs) and name != ALL else None
+    if row is None and (request.table is not None or request.key is not None):
+        raise CommandFailed(f"{name} is not about one row: --table and --key are for history.", WRONG_USE)
+    return jobs, AuditOptions(request.archive, since, until, names, request.limit, request.target or "", row)
+
+
+def _row(request: AuditRequest) -> "RowAsked":
+    from relay.audit.history.row_asked import NoSuchRow, parse_row
+
+    if request.table is None or request.key is None:
+        raise CommandFailed(f"{request.name} is about one row: --table shop.orders --key 42 name it.", WRONG_USE)
+    try:
+        return parse_row(request.table, request.key)
+    except NoSuchRow as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+
+
 def listed_jobs() -> str:
     """A line for each audit."""
-    from relay.audit.jobs import JOBS
+    from relay.audit.jobs import ALL, JOBS
 
-    width = max(len(name) for name in JOBS)
-    return "\n".join(f"  {name:<{width}}  {what}" for name, what in JOBS.items())
+    lines = JOBS | {ALL: "All of these but history, and changes without --tables: one page over a report of each."}
+    width = max(len(name) for name in lines)
+    return "\n".join(f"  {name:<{width}}  {what}" for name, what in lines.items())
 
 
 def check_installed() -> None:
     """Says what to install where something is missing. Raises: CommandFailed."""
-    for module in ("pyspark", "pyarrow"):
+    for module in ("pyspark", "pyarrow", "jinja2", "pygal"):
         try:
             __import__(module)
         except ImportError:
@@ -161,12 +200,27 @@ def _time(option: str, text: str | None) -> datetime | None:
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
-    from relay.audit.runner.run_job import summary
+    from relay.audit.runner.audit_outcome import summary
 
     if as_json:
         sys.stdout.write(json.dumps(summary(outcome)) + "\n")
         return
     sys.stdout.write(summary_text(outcome))
+
+
+def text_of_all(done: "SeveralOutcomes") -> str:
+    """The outcomes as lines for people: a verdict of each, and its kinds of errors and warnings."""
+    from relay.audit.report.text import count, shown
+
+    lines = []
+    for outcome in done.outcomes:
+        lines.append(f"{outcome.job.title}: {outcome.result.verdict}")
+        for finding in outcome.result.findings[:_SHOWN_FINDINGS]:
+            if finding.severity != "note":
+                lines.append(f"  {finding.severity}: {finding.title}: {count(finding.count)}")
+    lines += [f"{name}: left out. {why}" for name, why in done.left_out.items()]
+    lines += [done.verdict, f"Report: {done.report}"]
+    return "".join(f"{shown(line)}\n" for line in lines)
 
 
 def summary_text(outcome: "Outcome") -> str:

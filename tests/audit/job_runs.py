@@ -9,8 +9,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from relay.audit.history.row_asked import RowAsked
+from relay.audit.runner.audit_outcome import Outcome, page_of
 from relay.audit.runner.audit_result import AuditFinding, AuditOptions
-from relay.audit.runner.run_job import Outcome, load_job, run_job
+from relay.audit.runner.run_job import load_job, run_job
 from tests.audit.checked_page import CheckedPage
 
 
@@ -40,6 +42,11 @@ class JobRun:
         """The finding of this name."""
         return next(finding for finding in self.outcome.result.findings if finding.name == name)
 
+    @property
+    def figures(self) -> Any:
+        """The audit's own numbers, as audit.json has them."""
+        return self.summary["figures"]
+
     def places(self, name: str) -> list[str]:
         """Where the cases of a finding are."""
         return [str(place) for place in self.finding(name).places]
@@ -56,7 +63,9 @@ class JobRun:
     def _tables(self) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
         for section in self.outcome.result.sections:
             for table in section.tables:
-                yield table.title, [tuple(row) for row in table.rows]
+                yield table.title or section.title, [tuple(row) for row in table.rows]
+        for table in page_of(self.outcome).cases:
+            yield table.title, [tuple(row) for row in table.rows]
 
 
 def run(
@@ -70,10 +79,12 @@ def run(
     since: datetime | None = None,
     until: datetime | None = None,
     target: str = "",
+    row: RowAsked | None = None,
 ) -> JobRun:
     """Runs the job, and checks that its report is a page that stands alone."""
     out = directory / f"audit-{name}-{len(list(directory.glob('audit-*')))}"
-    outcome = run_job(spark, load_job(name), AuditOptions(str(archive), since, until, tables, limit, target), out)
+    options = AuditOptions(str(archive), since, until, tables, limit, target, row)
+    outcome = run_job(spark, load_job(name), options, out)
     done = JobRun(outcome, out)
     assert done.page.text
     assert done.summary["found"] is bool(done.names)

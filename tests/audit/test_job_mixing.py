@@ -10,10 +10,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.archive.storage.files import SCHEMA_NAME
-from relay.audit.jobs.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
-from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore
+from relay.audit.shared.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
+from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Table
 from tests.audit.job_runs import run
@@ -68,9 +68,12 @@ def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) ->
     write(tmp_path, "bin.000001", binlog.data)
     done = run(spark, "mixing", tmp_path / "bin.000001", tmp_path)
     assert done.names == {"mixed_group", "late_change", "statement_with_error", "closed_by_rollback"}
-    assert done.places("mixed_group") == [f"bin.000001:{safe}", f"bin.000001:{unsafe}"]
+    (alike,) = done.finding("mixed_group").places
+    assert (str(alike), alike.last, alike.count) == (f"bin.000001:{safe}", f"bin.000001:{unsafe}", 2)
     assert done.places("late_change") == [f"bin.000001:{late}"]
-    assert done.finding("late_change").places[0].text == f"test.t my, in the group at {unsafe}"
+    (changed,) = done.finding("late_change").places
+    assert changed.text == "test.t my, in a group that changes test.t my, test.t_inno"
+    assert changed.example == "DELETE FROM `test` . `t my`"
     assert done.places("statement_with_error") == [f"bin.000001:{failed}"]
     assert done.finding("statement_with_error").places[0].text == "error 1062: INSERT INTO `t my` VALUES (?)"
     assert done.places("closed_by_rollback")[0] == f"bin.000001:{rolled_back}"

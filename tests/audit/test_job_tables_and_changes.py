@@ -14,11 +14,11 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers import Server
-from relay.audit.jobs.group_engines import changed_groups
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
 from relay.audit.runner.row_findings import ROW_FINDINGS
 from relay.audit.runner.run_job import load_job, run_job
+from relay.audit.shared.group_engines import changed_groups
 from tests.audit.job_runs import run
 from tests.audit.test_real_servers import mysqlbinlog
 from tests.audit.test_rows import shop_binlog

@@ -16,12 +16,13 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.continuity.ledger import gap_before
 from relay.audit.plan.packed_store import store_of
-from relay.audit.report.charts import time_step
 from relay.audit.report.content import OverTime, ReportTable, Section
 from relay.audit.report.text import moment, span
+from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place, found_at
 from relay.audit.runner.files_read import AuditedHead
+from relay.audit.shared.event_counts import event_counts
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
 _LONGEST_ROTATE: Final = 4096
@@ -30,6 +31,19 @@ _ENDS: Final = frozenset({event_type_name(EventType.ROTATE), event_type_name(Eve
 
 def file_ends(audit: Audit) -> DataFrame:
     """Of each file: its events, its last one, and how many have no CRC."""
+    if not audit.options.timed:
+        return (
+            event_counts(audit)
+            .groupBy("file")
+            .agg(
+                F.sum("events").alias("events"),
+                F.max("last_position").alias("last_position"),
+                F.max("last_end").alias("last_end"),
+                F.max_by("type", "last_position").alias("last_type"),
+                F.max("last_time").alias("last_time"),
+                F.sum("unchecked").alias("unchecked"),
+            )
+        )
     return (
         audit.read_whole("events", "file", "position", "end", "time", "type", "crc")
         .where("type IS NOT NULL")

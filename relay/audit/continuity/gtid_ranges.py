@@ -130,16 +130,16 @@ def _islands(numbered: DataFrame) -> DataFrame:
 def gtid_findings(gtids: Gtids, limit: int) -> Iterator[AuditFinding]:
     """What is missing, comes twice, contradicts, or could not be looked at."""
     report = gtids.report
-    yield from found_at(
-        "gtid_missing",
-        "error",
-        "GTIDs that are missing",
-        "Numbers between those in the archive are not in it. A replica that positions itself by GTID may wait for them, or "
-        "lacks them for ever. Numbers that were given up on the source, or filtered before it, look the same.",
-        report.missing,
-        limit,
-        report.missing_count,
-    )
+    if report.missing:
+        yield AuditFinding(
+            "gtid_missing",
+            "error",
+            "GTIDs that are missing",
+            "Numbers between those in the archive are not in it. A replica that positions itself by GTID may wait for them, or "
+            "lacks them for ever. Numbers that were given up on the source, or filtered before it, look the same.",
+            report.missing_count,
+            report.missing[:limit],
+        )
     yield from found_at(
         "gtid_twice",
         "error",

@@ -92,7 +92,7 @@ def ledger_sections(ledger: list[LedgerRow], limit: int) -> list[Section]:
         for row in reversed(ledger[-limit:])
     ]
     table = ReportTable(
-        "", {"time": "time", "kind": "text", "place": "code", "what": "text"}, rows, len(ledger) - len(rows)
+        "", {"time": "time", "kind": "text", "place": "place", "what": "text"}, rows, len(ledger) - len(rows)
     )
     return [
         Section(

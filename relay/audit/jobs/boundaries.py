@@ -11,9 +11,9 @@ from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit, place_of
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
+from relay.audit.shared.event_counts import VIOLATES, event_counts
 
 _DIFFERS: Final = "stamped AND boundary <> inferred"
-_VIOLATES: Final = "finding = 'boundary_violation'"
 
 
 def run(audit: Audit) -> AuditResult:
@@ -22,13 +22,17 @@ def run(audit: Audit) -> AuditResult:
         "events", "file", "position", "end", "time", "type", "boundary", "inferred", "stamped", "finding"
     )
     events = events.where("type IS NOT NULL")
-    audit.step("Counting boundaries")
-    counted = events.groupBy("file", "type", "boundary", "inferred", "stamped").agg(
-        F.count("*").alias("events"),
-        F.count_if(F.expr(_VIOLATES)).alias("violations"),
-        F.min("position").alias("first_position"),
+    counted = (
+        event_counts(audit)
+        .groupBy("file", "type", "boundary", "inferred", "stamped")
+        .agg(
+            F.sum("events").alias("events"),
+            F.sum("violations").alias("violations"),
+            F.min("first_position").alias("first_position"),
+        )
     )
-    return _result(audit, events, audit.keep(counted))
+    audit.step("Counting boundaries")
+    return _result(audit, events, counted)
 
 
 def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
@@ -60,10 +64,10 @@ def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
             AuditFinding(
                 "never_stamped",
                 "note",
-                "No event is stamped",
+                "Files in which no event is stamped",
                 "These are a server's own files, or the relay's with stamping off. The boundaries below are inferred.",
-                1,
-                [Place(audit.files[0].name)],
+                all_files,
+                [Place(file.name) for file in audit.files[: min(audit.options.limit, all_files)]],
             )
         )
     sections += _sections(audit, counted, by_file, all_files)
@@ -77,7 +81,13 @@ def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
         )
     else:
         verdict = f"{number_of(all_events, 'event')}, {number_of(all_stamped, 'stamp')}: no boundary is wrong."
-    return AuditResult(verdict, findings, sections, frames)
+    figures: dict[str, object] = {
+        "events": all_events,
+        "stamped_events": all_stamped,
+        "differing_stamps": all_differing,
+        "boundary_violations": all_violations,
+    }
+    return AuditResult(verdict, findings, sections, frames, figures=figures)
 
 
 def _differences(audit: Audit, events: DataFrame, by_file: DataFrame, count: int) -> AuditFinding:
@@ -102,7 +112,7 @@ def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int
     order = Window.partitionBy("file").orderBy("position")
     within = events.join(F.broadcast(by_file.where("violations > 0").select("file")), "file", "left_semi")
     before = within.where("boundary <> 'Ignore Boundary'").withColumn("before", F.lag("boundary").over(order))
-    rows = before.where(_VIOLATES).orderBy(*audit.file_order, "position").limit(audit.options.limit).collect()
+    rows = before.where(VIOLATES).orderBy(*audit.file_order, "position").limit(audit.options.limit).collect()
     return AuditFinding(
         "boundary_violation",
         "error",
@@ -195,7 +205,7 @@ def _sections(audit: Audit, counted: DataFrame, by_file: DataFrame, all_files: i
                         "stamped": "count",
                         "differ": "count",
                         "cannot be": "count",
-                        "first at": "code",
+                        "first at": "place",
                     },
                     [
                         (

@@ -11,27 +11,20 @@ from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
+from relay.audit.shared.masked_statement import masked_statement
 
 _COLUMNS: Final = (
     "file", "position", "transaction", "row", "time", "gtid", "operation", "schema", "table", "before", "after", "statement",
     "finding",
 )  # fmt: skip
 _SHOWN_CHARACTERS: Final = 400
-# Of what a server logs as a row's statement; in Java's spelling.
-_ABOUT_SECRETS: Final = "(?i)password|identified"
-_STRINGS: Final = r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?$)"""
 
 
 def run(audit: Audit) -> AuditResult:
     """All changes as Parquet, the first of them in the report."""
     table = F.concat_ws(".", "schema", "table")
     rows = audit.read("rows", *_COLUMNS).where(F.col("table").isNull() | audit.wants_table(table))
-    changes = rows.where("operation IS NOT NULL").withColumn(
-        "statement",
-        F.when(
-            F.col("statement").rlike(_ABOUT_SECRETS), F.regexp_replace("statement", f"(?s){_STRINGS}", "'***'")
-        ).otherwise(F.col("statement")),
-    )
+    changes = rows.where("operation IS NOT NULL").withColumn("statement", masked_statement())
     audit.step("Counting changes")
     counted = rows.groupBy("operation", F.expr(HAS_FINDING).alias("wrong")).count().collect()
     by_operation: Counter[str] = Counter()
@@ -78,9 +71,9 @@ def run(audit: Audit) -> AuditResult:
             ReportTable(
                 "Changes",
                 {
-                    "at": "code",
+                    "at": "place",
                     "time": "time",
-                    "operation": "text",
+                    "operation": "word",
                     "table": "code",
                     "before": "code",
                     "after": "code",
@@ -92,7 +85,11 @@ def run(audit: Audit) -> AuditResult:
             )
         ],
     )
-    return AuditResult(verdict, findings, [section], {"changes": changes})
+    figures: dict[str, object] = {
+        "changes": count,
+        **{f"{name}s": number for name, number in sorted(by_operation.items())},
+    }
+    return AuditResult(verdict, findings, [section], {"changes": changes}, figures=figures)
 
 
 def _cut(text: str | None) -> str | None:
@@ -105,4 +102,5 @@ JOB: Final = Job(
     "Every change of the rows of the chosen tables, in the order of the binlog.",
     run,
     takes_tables=True,
+    not_in_all="It writes every change of every row. Name tables with --tables.",
 )

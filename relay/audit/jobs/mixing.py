@@ -8,15 +8,16 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.engines import EngineSpan
-from relay.audit.jobs.group_engines import ChangedGroups, changed_groups
-from relay.audit.jobs.statement_tables import changed_table
 from relay.audit.readiness.checks import shown
 from relay.audit.report.content import Bars, ReportTable, Section, Shares
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
+from relay.audit.runner.look_alikes import look_alikes
+from relay.audit.shared.engines import EngineSpan
+from relay.audit.shared.group_engines import ChangedGroups, changed_groups
+from relay.audit.shared.statement_tables import changed_table
 
 _STATEMENT_HEAD: Final = 300
 
@@ -40,7 +41,9 @@ def run(audit: Audit) -> AuditResult:
     unknown = _unknown_engines(audit, groups.changes)
     findings += unknown
     frames = {
-        "mixed_groups": mixed.where("transactional AND plain").drop("late", "late_table", "first_transactional"),
+        "mixed_groups": mixed.where("transactional AND plain").drop(
+            "late", "late_table", "first_transactional", "first_statement"
+        ),
         "engines": audit.frame_of(
             "table string, engine string, transactional boolean, known_by string, `from` string",
             [
@@ -56,7 +59,15 @@ def run(audit: Audit) -> AuditResult:
         "engines not known": every - transactional - plain - both,
     }
     sections = _sections(audit, mixed, groups.engines, shares)
-    return AuditResult(_verdict(every, findings, sum(one.count for one in unknown)), findings, sections, frames)
+    verdict = _verdict(every, findings, sum(one.count for one in unknown))
+    figures: dict[str, object] = {
+        "groups": every,
+        "groups_of_transactional_tables": transactional,
+        "groups_of_other_tables": plain,
+        "mixed_groups": both,
+        "late_changes": late,
+    }
+    return AuditResult(verdict, findings, sections, frames, figures=figures)
 
 
 def _from(audit: Audit, span: EngineSpan) -> str | None:
@@ -71,24 +82,33 @@ def _from(audit: Audit, span: EngineSpan) -> str | None:
 def _mixed(audit: Audit, mixed: DataFrame, count: int) -> list[AuditFinding]:
     if not count:
         return []
-    places = audit.first_places(
-        mixed.where("transactional AND plain"),
+    places, rows = look_alikes(
+        audit,
+        mixed.where("transactional AND plain").withColumn("example", F.coalesce("late", "first_statement")),
+        ("tables", "formats"),
         lambda row: f"{', '.join(row['tables'][:8])} ({' and '.join(row['formats'])} format)",
-        "start",
+        example="example",
     )
     advice = (
         "They change tables with transactions and tables without in one group. The old source applied the changes to tables "
         "without transactions at once, and wrote them at the end of the group: other sessions saw, and changed, those rows in "
         "between. A replica may end with other rows; newer servers refuse or write such groups in another order."
     )
-    return [AuditFinding("mixed_group", "warning", "Groups that mix engines", advice, count, places)]
+    return [AuditFinding("mixed_group", "warning", "Groups that mix engines", advice, count, places, rows)]
 
 
 def _late(audit: Audit, mixed: DataFrame, count: int) -> list[AuditFinding]:
     if not count:
         return []
     late = mixed.where("late > first_transactional").withColumnRenamed("late", "position")
-    places = audit.first_places(late, lambda row: f"{row['late_table']}, in the group at {row['start']}")
+    places, rows = look_alikes(
+        audit,
+        late,
+        ("late_table", "tables"),
+        lambda row: f"{row['late_table']}, in a group that changes {', '.join(row['tables'][:8])}",
+        position="position",
+        example="position",
+    )
     advice = (
         "A statement changes a table without transactions behind one that changed a table with them. WL#2687 calls it "
         "unsafe: the change was made at once and written only when the transaction ended, so the order of the binlog is "
@@ -96,7 +116,13 @@ def _late(audit: Audit, mixed: DataFrame, count: int) -> list[AuditFinding]:
     )
     return [
         AuditFinding(
-            "late_change", "warning", "Changes without transactions after others, as statements", advice, count, places
+            "late_change",
+            "warning",
+            "Changes without transactions after others, as statements",
+            advice,
+            count,
+            places,
+            rows,
         )
     ]
 
@@ -118,8 +144,12 @@ def _errors(audit: Audit) -> list[AuditFinding]:
     count = wrong.count()
     if not count:
         return []
-    places = audit.first_places(
-        wrong, lambda row: f"error {row['error_code']}: {shown(row['statement'], _STATEMENT_HEAD)}"
+    places, rows = look_alikes(
+        audit,
+        wrong,
+        ("error_code", "statement"),
+        lambda row: f"error {row['error_code']}: {shown(row['statement'], _STATEMENT_HEAD)}",
+        position="position",
     )
     advice = (
         "The statement failed on the source half-way, and what it had changed in tables without transactions stayed. A "
@@ -127,7 +157,9 @@ def _errors(audit: Audit) -> list[AuditFinding]:
         "one, or none, and stops."
     )
     return [
-        AuditFinding("statement_with_error", "warning", "Statements that ended with an error", advice, count, places)
+        AuditFinding(
+            "statement_with_error", "warning", "Statements that ended with an error", advice, count, places, rows
+        )
     ]
 
 
@@ -139,17 +171,19 @@ def _rolled_back(audit: Audit, groups: ChangedGroups) -> list[AuditFinding]:
     count = rows.count()
     if not count:
         return []
-    places = audit.first_places(
-        rows,
+    places, patterns = look_alikes(
+        audit,
+        rows.withColumn("tables", F.array_sort("tables")),
+        ("kind", "tables"),
         lambda row: f"{row['kind']} format" + (f", {', '.join(row['tables'][:8])}" if row["tables"] else ""),
-        "start",
+        time="first_time",
     )
     advice = (
         "The source wrote the group although it was rolled back, since a table without transactions had been changed. A "
         "replica undoes only what its own engines can undo: where its tables are all of an engine with transactions, "
         "as after an upgrade to InnoDB, the change is lost there."
     )
-    return [AuditFinding("closed_by_rollback", "warning", "Groups closed by ROLLBACK", advice, count, places)]
+    return [AuditFinding("closed_by_rollback", "warning", "Groups closed by ROLLBACK", advice, count, places, patterns)]
 
 
 def _unknown_engines(audit: Audit, changes: DataFrame) -> list[AuditFinding]:
@@ -215,7 +249,7 @@ def _sections(audit: Audit, mixed: DataFrame, engines: list[EngineSpan], shares:
             tables=[
                 ReportTable(
                     "Tables that are mixed",
-                    {"tables": "code", "groups": "count", "first at": "code"},
+                    {"tables": "code", "groups": "count", "first at": "place"},
                     [
                         (", ".join(row["tables"]), row["groups"], f"{row['first']['file']}:{row['first']['start']}")
                         for row in sets
@@ -230,7 +264,7 @@ def _sections(audit: Audit, mixed: DataFrame, engines: list[EngineSpan], shares:
             tables=[
                 ReportTable(
                     "",
-                    {"table": "code", "engine": "text", "transactions": "text", "known by": "text", "from": "code"},
+                    {"table": "code", "engine": "text", "transactions": "text", "known by": "text", "from": "place"},
                     listed,
                     len(engines) - len(listed),
                 )

@@ -1,6 +1,7 @@
 """readiness: what in the archive would stop, or surprise, a newer replica."""
 
 import functools
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -8,15 +9,15 @@ from pyspark.sql import functions as F
 
 from protocol.binlog.format_description import version_numbers
 from relay.audit.jobs import readiness_cases as cases
-from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.jobs.view_stops import left_out_section, view_cases, view_section, view_stops, view_stops_frame
 from relay.audit.readiness.check import MARIADB, MIGRATION, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
-from relay.audit.report.content import Bars, ReportTable, Section
+from relay.audit.report.content import Bars, Fact, ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
 from relay.audit.runner.job import Job
+from relay.audit.shared.table_keys import mapped_tables
 from relay.view.inspect.stops_ahead import StopsFound
 from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -34,10 +35,14 @@ def run(audit: Audit) -> AuditResult:
     stops = view_stops(audit, of_mariadb=family == MIGRATION) if family != MARIADB else StopsFound()
     found = audit.keep(_cases(audit, family, stops))
     audit.step("Judging statements")
-    totals = {row["check"]: row["total"] for row in _totals(found)}
+    totals: dict[str, int] = {}
+    rows: dict[str, int] = {}
+    for row in _totals(found):
+        totals[row["check"]], rows[row["check"]] = row["total"], row["rows"]
     audit.step("Finding the first of each")
     places = _places(audit, found)
     result = _result(audit, family, found, totals, places)
+    result.findings = [replace(finding, rows=rows[finding.name]) for finding in result.findings]
     if stops.left_out is not None and (stops.left_out.counts or stops.left_out.by_statement):
         result.sections.insert(0, left_out_section(stops.left_out))
     if stops.stops:
@@ -57,7 +62,7 @@ def family_of(audit: Audit) -> str:
 
 def _cases(audit: Audit, family: str, stops: StopsFound) -> DataFrame:
     audit.step("Reading tables")
-    mapped = audit.keep(mapped_tables(audit))
+    mapped = mapped_tables(audit)
     digests = cases.statement_digests(audit)
     frames = [
         cases.statement_cases(audit, digests, family),
@@ -83,7 +88,7 @@ def _is_of_older_server(audit: Audit) -> bool:
 
 
 def _totals(found: DataFrame) -> list[Row]:
-    return found.groupBy("check").agg(F.sum("count").alias("total")).collect()
+    return found.groupBy("check").agg(F.sum("count").alias("total"), F.count("*").alias("rows")).collect()
 
 
 def _places(audit: Audit, found: DataFrame) -> dict[str, list[Row]]:
@@ -109,7 +114,7 @@ def _result(
             check.title,
             f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice} Source: {check.source}.",
             totals[check.name],
-            [Place(row["file"], row["position"], row["text"], row["time"]) for row in places[check.name]],
+            [Place(row["file"], row["position"], row["text"], row["time"], row["count"]) for row in places[check.name]],
         )
         for check in checks
     ]
@@ -121,7 +126,14 @@ def _result(
         findings,
         _sections(family, checks, totals, places),
         {"cases": frame},
-        [("judged for", f"replicas of {title}" if title else f"newer {server} replicas")],
+        [
+            Fact(
+                "judged for",
+                f"replicas of {title}" if title else f"newer {server} replicas",
+                {"judged_for": audit.options.target or family},
+            )
+        ],
+        {"cases_by_check": totals},
     )
 
 
@@ -154,7 +166,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
             first = places[check.name][0]
             place = str(Place(first["file"], first["position"]))
             rows.append((check.title, check.concerns, totals[check.name], place, first["text"]))
-        columns = {"what": "text", "concerns": "text", "cases": "count", "first": "code", "sample": "code"}
+        columns = {"what": "text", "concerns": "text", "cases": "count", "first": "place", "sample": "code"}
         sections.append(
             Section(
                 f"What {_HEADINGS[effect]}",

@@ -11,13 +11,14 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.group_engines import changed_groups
-from relay.audit.jobs.statement_tables import changed_table, defined_table
 from relay.audit.readiness import defined_tables as tables
 from relay.audit.readiness import events, view_checks
 from relay.audit.readiness.checks import found_in, shown
 from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.audit.runner.audit import Audit
+from relay.audit.shared.event_counts import event_counts
+from relay.audit.shared.group_engines import changed_groups
+from relay.audit.shared.statement_tables import changed_table, defined_table
 
 _INSERT_ID: Final = 2
 _KEY: Final = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
@@ -98,12 +99,7 @@ def _judge(
 
 def event_cases(audit: Audit, family: str) -> DataFrame:
     """Types of events, and files without GTIDs."""
-    counted = audit.keep(
-        audit.once(audit.read("events", "file", "position", "time", "type", "type_code"))
-        .where("type_code IS NOT NULL")
-        .groupBy("file", "type", "type_code")
-        .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
-    )
+    counted = _types_counted(audit)
     frames = [
         counted.where(F.col("type_code").isin(sorted(types))).select(
             F.lit(check.name).alias("check"), "count", F.col("type").alias("text"), "file", "position", "time"
@@ -114,6 +110,28 @@ def event_cases(audit: Audit, family: str) -> DataFrame:
     if events.NO_GTIDS.concerns_servers(family):
         frames.append(_without_gtids(counted))
     return functools.reduce(DataFrame.unionByName, frames)
+
+
+def _types_counted(audit: Audit) -> DataFrame:
+    """(file, type, type_code, count, position, time); what a later source's files repeat counts once."""
+    key = ("file", "type", "type_code")
+    if not audit.repeats:
+        return (
+            event_counts(audit)
+            .where("type_code IS NOT NULL")
+            .groupBy(*key)
+            .agg(
+                F.sum("events").alias("count"),
+                F.min("first_position").alias("position"),
+                F.min("first_time").alias("time"),
+            )
+        )
+    return audit.keep(
+        audit.once(audit.read("events", "file", "position", "time", "type", "type_code"))
+        .where("type_code IS NOT NULL")
+        .groupBy(*key)
+        .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+    )
 
 
 def _without_gtids(counted: DataFrame) -> DataFrame:

@@ -1,21 +1,26 @@
-"""tables: rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key in row format."""
+"""tables: rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key in row format.
+
+An archive of less than some days is shown in shorter steps than hours.
+"""
 
 from datetime import datetime
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.defined_tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
-from relay.audit.report.charts import time_step
 from relay.audit.report.content import Bars, OverTime, ReportTable, Section
-from relay.audit.report.text import number_of
+from relay.audit.report.text import number_of, span
+from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit, place_of
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
+from relay.audit.shared.table_keys import mapped_tables
+from relay.audit.shared.times_between import times_between
 
+_HOUR: Final = 3600
 _OPERATIONS: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 _COUNTS: Final = tuple(_OPERATIONS.values())
 _SUMS: Final = tuple(f"SUM({name}) AS {name}" for name in (*_COUNTS, "bytes"))
@@ -24,20 +29,27 @@ _SUMS: Final = tuple(f"SUM({name}) AS {name}" for name in (*_COUNTS, "bytes"))
 def run(audit: Audit) -> AuditResult:
     """Two passes: one over the events for their bytes, one over the rows."""
     audit.step("Counting rows")
-    rows = audit.keep(_rows(audit))
-    result = _result(audit, audit.keep(_hourly(audit, rows)))
+    step = _step(audit)
+    rows = audit.keep(_rows(audit, step))
+    result = _result(audit, audit.keep(_by_step(audit, rows, step)), step)
     if rows.where("wrong > 0").limit(1).collect():
         audit.step("Looking for rows that cannot be read")
         result.findings += row_findings(audit, F.concat_ws(".", "schema", "table"), values=False)
     return result
 
 
-def _rows(audit: Audit) -> DataFrame:
-    """hour, schema, table, inserted, updated, deleted, wrong: rows with something wrong."""
+def _step(audit: Audit) -> int:
+    """Seconds of a step: an hour at most, which all shorter ones fit into."""
+    first, last = times_between(audit)
+    return 1 if first is None or last is None else min(time_step(first, last), _HOUR)
+
+
+def _rows(audit: Audit, step: int) -> DataFrame:
+    """begin, schema, table, inserted, updated, deleted, wrong: rows with something wrong."""
     return (
         audit.read("rows", "time", "operation", "schema", "table", "finding")
         .where(F.col("table").isNull() | audit.wants_table(F.concat_ws(".", "schema", "table")))
-        .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
+        .groupBy(_begin(step), "schema", "table")
         .agg(
             *(F.count_if(F.col("operation") == name).alias(column) for name, column in _OPERATIONS.items()),
             F.count_if(F.expr(HAS_FINDING)).alias("wrong"),
@@ -45,27 +57,37 @@ def _rows(audit: Audit) -> DataFrame:
     )
 
 
-def _hourly(audit: Audit, rows: DataFrame) -> DataFrame:
-    """hour, schema, table, inserted, updated, deleted, bytes."""
-    key = ("hour", "schema", "table")
+def _begin(step: int) -> Column:
+    return F.expr(f"timestamp_seconds(floor(CAST(time AS DOUBLE) / {step}) * {step})").alias("begin")
+
+
+def _by_step(audit: Audit, rows: DataFrame, step: int) -> DataFrame:
+    """begin, schema, table, inserted, updated, deleted, bytes."""
+    key = ("begin", "schema", "table")
     changed = rows.where("table IS NOT NULL").where(" + ".join(_COUNTS) + " > 0").drop("wrong")
     sizes = (
         audit.once(audit.read("events", "file", "position", "end", "time", "schema", "table"))
         .where("table IS NOT NULL")
         .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
-        .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
+        .groupBy(_begin(step), "schema", "table")
         .agg(F.expr("SUM(end - position) AS bytes"))
     )
     joined = changed.join(sizes, list(key), "full_outer")
     return joined.na.fill(0, [*_COUNTS, "bytes"])
 
 
-def _result(audit: Audit, hourly: DataFrame) -> AuditResult:
+def _hourly(steps: DataFrame) -> DataFrame:
+    return steps.groupBy(F.date_trunc("hour", "begin").alias("hour"), "schema", "table").agg(
+        *(F.sum(name).alias(name) for name in (*_COUNTS, "bytes"))
+    )
+
+
+def _result(audit: Audit, steps: DataFrame, step: int) -> AuditResult:
     limit = audit.options.limit
-    by_table = hourly.groupBy("schema", "table").agg(
+    by_table = steps.groupBy("schema", "table").agg(
         *(F.sum(name).alias(name) for name in (*_COUNTS, "bytes")),
-        F.min("hour").alias("first_hour"),
-        F.max("hour").alias("last_hour"),
+        F.min("begin").alias("first"),
+        F.max("begin").alias("last"),
     )
     audit.step("Adding up")
     totals = by_table.agg(F.count("*").alias("tables"), *map(F.expr, _SUMS)).collect()[0]
@@ -80,7 +102,7 @@ def _result(audit: Audit, hourly: DataFrame) -> AuditResult:
         verdict += f" {number_of(without, 'table')} without a primary key."
     named = [(f"{row['schema']}.{row['table']}", row) for row in largest]
     sections = [
-        _over_time(hourly),
+        _over_time(steps, step),
         Section(
             "Tables",
             "Bytes are those of the tables' own events. What is inside of compressed transactions counts for its rows, "
@@ -98,30 +120,32 @@ def _result(audit: Audit, hourly: DataFrame) -> AuditResult:
                         "updated": "count",
                         "deleted": "count",
                         "bytes": "bytes",
-                        "first hour": "time",
-                        "last hour": "time",
+                        f"first, to {span(step)}": "time",
+                        f"last, to {span(step)}": "time",
                     },
-                    [
-                        (name, *(row[one] for one in (*_COUNTS, "bytes", "first_hour", "last_hour")))
-                        for name, row in named
-                    ],
+                    [(name, *(row[one] for one in (*_COUNTS, "bytes", "first", "last"))) for name, row in named],
                     left_out=max(0, totals["tables"] - len(named)),
                 )
             ],
         ),
     ]
-    return AuditResult(verdict, findings, sections, {"by_table_and_hour": hourly})
-
-
-def _over_time(hourly: DataFrame) -> Section:
-    hours = hourly.where("hour IS NOT NULL").groupBy("hour").agg(*map(F.expr, _SUMS)).orderBy("hour").collect()
-    if not hours:
-        return Section("Over time", "No row was changed.")
-    step = max(3600, time_step(hours[0]["hour"], hours[-1]["hour"]))
-    series: dict[str, list[tuple[datetime, float]]] = {
-        name: [(row["hour"], row[name]) for row in hours] for name in _COUNTS
+    figures: dict[str, object] = {
+        "tables": totals["tables"],
+        **{f"rows_{name}": totals[name] or 0 for name in _COUNTS},
+        "row_event_bytes": totals["bytes"] or 0,
+        "step_seconds": step,
     }
-    sizes: dict[str, list[tuple[datetime, float]]] = {"bytes": [(row["hour"], row["bytes"]) for row in hours]}
+    return AuditResult(verdict, findings, sections, {"by_table_and_hour": _hourly(steps)}, figures=figures)
+
+
+def _over_time(steps: DataFrame, step: int) -> Section:
+    rows = steps.where("begin IS NOT NULL").groupBy("begin").agg(*map(F.expr, _SUMS)).orderBy("begin").collect()
+    if not rows:
+        return Section("Over time", "No row was changed.")
+    series: dict[str, list[tuple[datetime, float]]] = {
+        name: [(row["begin"], row[name]) for row in rows] for name in _COUNTS
+    }
+    sizes: dict[str, list[tuple[datetime, float]]] = {"bytes": [(row["begin"], row["bytes"]) for row in rows]}
     return Section(
         "Over time",
         charts=[OverTime("Rows changed", dict(series), step), OverTime("Bytes", dict(sizes), step, "bytes")],

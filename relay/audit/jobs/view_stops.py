@@ -141,7 +141,7 @@ def view_section(audit: Audit, found: StopsFound) -> Section:
     columns: dict[str, Kind] = {
         "reason": "code",
         "cases": "count",
-        "first": "code",
+        "first": "place",
         "of it": "code",
         "a replica's error": "text",
         "ways on": "text",

@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 Unit = Literal["count", "bytes", "seconds"]
-Kind = Literal["text", "code", "count", "bytes", "seconds", "time", "percent", "severity"]
-"""How a cell is shown: text as it is, `code` for places, statements and names, numbers, times in UTC, shares in [0, 1]."""
+Kind = Literal["text", "code", "place", "count", "number", "bytes", "seconds", "time", "percent", "severity", "word"]
+"""How a cell is shown: text as it is, `code` for statements and names, `place` for FILE:POSITION, `word` for texts that are short,
+whole numbers (`count`) and others,
+times in UTC, shares in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +32,22 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """Columns over time. `series`: name -> (start of the step, value), stacked; steps are `step_s` long, gaps are 0."""
+    """Columns over time. `series`: name -> (start of the step, value), stacked; steps are `step_s` long, gaps are 0.
+
+    `between`: the first and the last event; with it the columns are rates: what a step has, divided by those of its seconds that lie
+    between the two.
+    """
 
     title: str
     series: Mapping[str, Sequence[tuple[datetime, float]]]
     step_s: int
     unit: Unit = "count"
+    between: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """One bar that is the whole, cut into its parts."""
+    """Bars that together are a whole: each says what share of it it is."""
 
     title: str
     values: Sequence[tuple[str, float]]
@@ -52,33 +59,71 @@ Chart = Bars | Columns | OverTime | Shares
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows of as many cells as there are `columns` (heading -> kind); None is shown as -. `left_out`: rows beyond --limit."""
+    """Rows of as many cells as there are `columns` (heading -> kind); None is shown as -. `left_out`: rows beyond --limit, no others.
+    `anchor`: what a link on the page may name it by, a word in snake_case."""
 
     title: str
     columns: dict[str, Kind]
     rows: Sequence[Sequence[Any]]
     left_out: int = 0
     note: str = ""
+    anchor: str = ""
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """How each column is shown."""
+        return list(self.columns.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A chapter of the report."""
+    """A chapter of the report. `links`: of each row of its first table the anchor that its second cell leads to, or ""."""
 
     title: str
     text: str = ""
     charts: Sequence[Chart] = ()
     tables: Sequence[ReportTable] = ()
+    links: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of "What was read", for people; and for programs: `values`, with units in their names."""
+
+    name: str
+    text: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """An audit on the page of several: its name, title, sentence, and how many kinds of errors, warnings and notes it has."""
+
+    name: str
+    title: str
+    verdict: str
+    complete: str
+    fine: bool
+    findings: Sequence[tuple[str, str, int]]
+    """severity, title, cases."""
+
+    @property
+    def listing(self) -> ReportTable:
+        """The findings."""
+        return ReportTable("", {"severity": "severity", "finding": "text", "cases": "count"}, self.findings)
 
 
 @dataclass(slots=True)
 class Page:
-    """A whole report. `facts`: what was read, and how; `verdict`: the one sentence to remember; `fine`: nothing was found."""
+    """A whole report. `facts`: what was read, and how; `verdict`: the one sentence to remember; `fine`: nothing was found;
+    `cases`: long listings, behind all else; `index`: whether it is one of several, with a page over them."""
 
     title: str
     what: str
     verdict: str
     fine: bool
     complete: str
-    facts: Sequence[tuple[str, str]]
+    facts: Sequence[Fact]
     sections: list[Section] = field(default_factory=list)
+    cases: Sequence[ReportTable] = ()
+    index: bool = False

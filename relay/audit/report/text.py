@@ -6,7 +6,6 @@ turn the direction of what follows.
 
 import unicodedata
 from datetime import UTC, datetime
-from html import escape
 from typing import Final
 
 LONGEST_TEXT: Final = 4000
@@ -30,11 +29,6 @@ def _shown(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def markup(text: str, longest: int = LONGEST_TEXT) -> str:
-    """`text` for the content, or a quoted attribute, of an element."""
-    return escape(shown(text, longest), quote=True)
 
 
 def count(number: float) -> str:
@@ -91,3 +85,10 @@ def share(part: float, whole: float) -> str:
     if 99.9 < percent < 100:
         return "> 99.9 %"
     return f"{percent:.1f} %".replace(".0 %", " %")
+
+
+def number(value: float) -> str:
+    """A number that need not be whole: 1,234, 12.3, 0.05."""
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2g}" if abs(value) < 0.1 else f"{value:.2f}".rstrip("0")

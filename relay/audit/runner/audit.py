@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +19,7 @@ from relay.audit.runner.audit_result import AuditFinding, AuditOptions, Place, S
 from relay.audit.runner.files_read import AuditedHead, read_head
 
 _MOST_SERIES: Final = 100
+_T = TypeVar("_T")
 
 READING_TITLES: Final = {
     "checksum_mismatch": "Events whose checksum does not fit",
@@ -56,21 +57,37 @@ class Audit:
         self.options = options
         self.step = on_step
         self._kept: list[DataFrame] = []
+        self._shared: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+    def for_job(self, options: AuditOptions) -> "Audit":
+        """The same archive for another job, of the same time: what was read and is shared is not read again."""
+        made = Audit(self.spark, options, self.step)
+        made._kept, made._shared = self._kept, self._shared
+        return made
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """The frame, computed once however often it is used, until the job's output is written. For aggregates."""
+        """The frame, computed once however often it is used, until the jobs' output is written. For aggregates."""
         self._kept.append(frame.persist())
         return frame
+
+    def shared(self, name: str, make: Callable[[], _T], *, by_tables: bool = False) -> _T:
+        """What `make` gives, made once for all jobs of this archive. `by_tables`: it depends on --tables."""
+        key = (name, self.options.tables if by_tables else ())
+        if key not in self._shared:
+            self._shared[key] = make()
+        made: _T = self._shared[key]
+        return made
 
     def release(self) -> None:
         """Forgets what was kept."""
         while self._kept:
             self._kept.pop().unpersist()
 
-    @cached_property
+    @property
     def _found(self) -> list[AuditedFile]:
         """All files that were there when the audit began."""
-        return find_files(store_of(self.options.archive), self.options.archive)
+        archive = self.options.archive
+        return self.shared("files", lambda: find_files(store_of(archive), archive))
 
     @cached_property
     def _ending(self) -> str | None:
@@ -81,13 +98,17 @@ class Audit:
             return None
         return f"{newest.name}:{end}" if end > FIRST_EVENT or newest.growing else None
 
-    @cached_property
+    @property
     def _newest_end(self) -> int | None:
         """Of the newest file, when the audit began; None: it cannot be told."""
-        try:
-            return end_of(store_of(self.options.archive), self._found[-1])
-        except OSError:
-            return None
+
+        def end() -> int | None:
+            try:
+                return end_of(store_of(self.options.archive), self._found[-1])
+            except OSError:
+                return None
+
+        return self.shared("newest_end", end)
 
     @cached_property
     def files_from_the_first(self) -> list[tuple[AuditedFile, int]]:
@@ -117,11 +138,11 @@ class Audit:
             1e18 if until is None else until.timestamp(),
         )
 
-    @cached_property
+    @property
     def heads(self) -> list[AuditedHead]:
         """What each file's head says, in the files' order."""
         store = store_of(self.options.archive)
-        return [read_head(store, file) for file in self.files]
+        return self.shared("heads", lambda: [read_head(store, file) for file in self.files])
 
     @cached_property
     def file_order(self) -> list[Column]:
@@ -153,12 +174,26 @@ class Audit:
 
     def read(self, level: str, *columns: str) -> DataFrame:
         """A level of the archive, with --since and --until. Rows that only carry a finding of reading are among it."""
+        return self._timed(level, columns).load(self.options.archive)
+
+    def _timed(self, level: str, columns: Sequence[str]) -> DataFrameReader:
         reader = self._reader(level, columns)
         if self.options.since is not None:
             reader = reader.option("since", self.options.since.isoformat())
         if self.options.until is not None:
             reader = reader.option("until", self.options.until.isoformat())
-        return reader.load(self.options.archive)
+        return reader
+
+    def read_table(self, level: str, schema: str, table: str, *columns: str) -> DataFrame:
+        """What a level has of one table, with --since and --until. For one query."""
+        frame = self._timed(level, (*columns, "schema", "table")).option("pushdown", "true").load(self.options.archive)
+        return frame.where((F.col("schema") == schema) & (F.col("table") == table)).drop("schema", "table")
+
+    def read_places(self, level: str, places: Sequence[tuple[str, int]], *columns: str) -> DataFrame:
+        """What stands at a few places (file, position) of a level. For one query."""
+        frame = self._reader(level, columns).option("pushdown", "true").load(self.options.archive)
+        files, positions = ({place[number] for place in places} for number in (0, 1))
+        return frame.where(F.col("file").isin(sorted(files)) & F.col("position").isin(sorted(positions)))
 
     def once(self, events: DataFrame) -> DataFrame:
         """Events (file, position) without those that a later source's files repeat: level events has them, others have not."""
@@ -167,9 +202,17 @@ class Audit:
         spans = F.broadcast(self.frame_of("of string, first bigint, behind bigint", self._repeated))
         return events.join(spans, F.expr("file = of AND position >= first AND position < behind"), "left_anti")
 
-    @cached_property
+    @property
+    def repeats(self) -> bool:
+        """Whether a later source's files repeat something of the sources before it."""
+        return bool(self._repeated)
+
+    @property
     def _repeated(self) -> list[tuple[str, int, int]]:
         """The ranges (file, from, to) of what a later source's files repeat of the sources before it."""
+        return self.shared("repeated", self._find_repeated)
+
+    def _find_repeated(self) -> list[tuple[str, int, int]]:
         later = {file.name for file in self.files if file.generation}
         if not later:
             return []
@@ -195,12 +238,15 @@ class Audit:
         """Whether one of an array of tables is among --tables."""
         return F.exists(tables, self.wants_table) if self.options.tables else F.lit(True)
 
-    @cached_property
+    @property
     def unreadable(self) -> list[AuditFinding]:
         """What is wrong with the files as such: every level leaves out, or may misread, what stands at these places.
 
         One pass over all bytes: checksums, boundaries, positions, lengths, rows.
         """
+        return self.shared("unreadable", self._find_unreadable)
+
+    def _find_unreadable(self) -> list[AuditFinding]:
         self.step("Checking every event")
         frame = self.keep(self.read("findings", "file", "position", "time", "finding", "finding_text"))
         counted = {row["finding"]: row["count"] for row in frame.groupBy("finding").count().collect()}

@@ -15,6 +15,7 @@ from typing import Final
 
 SUMMARY: Final = "audit.json"
 REPORT: Final = "report.html"
+INDEX: Final = "index.html"
 _PARTIAL: Final = ".partial-"
 
 

@@ -34,6 +34,10 @@ def mapped_tables(audit: Audit) -> DataFrame:
 
     Columns: schema, table, has_primary_key, has_dates, checks (names), file, position, time.
     """
+    return audit.shared("mapped_tables", lambda: audit.keep(_find_mapped_tables(audit)))
+
+
+def _find_mapped_tables(audit: Audit) -> DataFrame:
     maps = audit.read("table_maps", "file", "position", "time", "schema", "table", "table_map")
     first = (
         maps.where("table_map IS NOT NULL")

@@ -30,6 +30,20 @@ _DEFINES: Final = (
     rf"|ALTER{_GAP}(?:(?:IGNORE|ONLINE|OFFLINE){_GAP}){{0,4}}+TABLE{_GAP}(?:IF{_GAP}EXISTS{_GAP})?)"
     rf"{_TABLE}"
 )
+# Words between the verb of a definition and what it is about.
+_MODIFIER: Final = (
+    rf"(?>OR{_GAP}REPLACE|TEMPORARY|UNIQUE|FULLTEXT|SPATIAL|ONLINE|OFFLINE|IGNORE|AGGREGATE|UNDO|DEFINER\s*=\s*[^\s]+(?:\s*@\s*[^\s]+)?"
+    rf"|ALGORITHM\s*=\s*\w+|SQL{_GAP}SECURITY{_GAP}\w+)"
+)
+_THING: Final = "TABLE|INDEX|DATABASE|SCHEMA|VIEW|TRIGGER|PROCEDURE|FUNCTION|EVENT|USER|ROLE|SERVER|TABLESPACE|SEQUENCE|PACKAGE|LOGFILE"
+_DEFINITION: Final = (
+    rf"(?is){_LEAD}(CREATE|ALTER|DROP|RENAME|TRUNCATE){_GAP}(?:{_MODIFIER}{_GAP}){{0,6}}(?:({_THING})\b|(?={_NAME}))"
+)
+_NAMES: Final = (
+    rf"(?is){_LEAD}(?:CREATE|ALTER|DROP|RENAME|TRUNCATE){_GAP}(?:{_MODIFIER}{_GAP}){{0,6}}"
+    rf"(?:TABLE{_GAP}|INDEX\b.{{0,400}}?\bON{_GAP})?(?:IF{_GAP}(?:NOT{_GAP})?EXISTS{_GAP})?"
+    rf"(?!(?:{_THING})\b){_TABLE}"
+)
 _ENGINE: Final = r"(?is)\b(?:ENGINE|TYPE)\s*=?\s*[`'\"]?(\w+)"
 
 
@@ -62,3 +76,15 @@ def _plain(name: Column) -> Column:
     """The name without its backticks."""
     inner = F.regexp_replace(F.regexp_replace(name, "^`|`$", ""), "``", "`")
     return F.when(name.startswith("`"), inner).otherwise(name)
+
+
+def defined_thing(statement: str = "digest_text") -> Column:
+    """What a definition does, as CREATE TABLE, DROP VIEW, ALTER DATABASE; NULL for other statements."""
+    verb = F.upper(F.regexp_extract(F.col(statement), _DEFINITION, 1))
+    thing = F.upper(F.regexp_extract(F.col(statement), _DEFINITION, 2))
+    return F.when(verb != "", F.concat_ws(" ", verb, F.when(thing == "SCHEMA", "DATABASE").otherwise(thing)))
+
+
+def named_table(statement: str = "digest_text", schema: str = "schema") -> Column:
+    """schema.table that a definition of a table names first; NULL for others."""
+    return _table(F.col(statement), F.col(schema), _NAMES)

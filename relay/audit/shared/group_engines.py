@@ -6,7 +6,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.engines import (
+from relay.audit.plan.packed_store import store_of
+from relay.audit.plan.store import store_of
+from relay.audit.runner.audit import Audit
+from relay.audit.shared.engines import (
     HIGH,
     NON_TRANSACTIONAL,
     TRANSACTIONAL,
@@ -16,9 +19,7 @@ from relay.audit.jobs.engines import (
     of_name,
     recorded_engines,
 )
-from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
-from relay.audit.plan.packed_store import store_of
-from relay.audit.runner.audit import Audit
+from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
 
 _PLACE: Final = "struct<number: int, offset: bigint>"
 
@@ -28,6 +29,7 @@ _SUMS: Final = {
     "plain": "coalesce(bool_or(NOT transactional), false)",
     "unknown": "coalesce(bool_or(transactional IS NULL), false)",
     "first_transactional": "min(CASE WHEN transactional THEN position END)",
+    "first_statement": "min(CASE WHEN format = 'statement' THEN position END)",
     "late": "max(CASE WHEN NOT transactional AND format = 'statement' THEN position END)",
     "late_table": "max_by(table, CASE WHEN NOT transactional AND format = 'statement' THEN position END)",
     "tables": "array_sort(collect_set(table))",
@@ -50,6 +52,10 @@ class ChangedGroups:
 
 def changed_groups(audit: Audit) -> ChangedGroups:
     """One pass over transactions for how groups end, one over events and one over statements for who changes what."""
+    return audit.shared("changed_groups", lambda: _find_changed_groups(audit), by_tables=True)
+
+
+def _find_changed_groups(audit: Audit) -> ChangedGroups:
     audit.step("Looking at how groups end")
     groups = audit.read("transactions", "file", "start", "first_time", "kind", "tables", "closed_by", "events")
     groups = groups.where("events IS NOT NULL")

@@ -1,0 +1,67 @@
+"""From where on the tables of an archive are others: by what the relay recorded, and by the statements in the binlogs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number
+from relay.audit.definitions.table_changes import table_changes
+from relay.audit.plan.recorded import told_schema
+from relay.audit.plan.series_files import AuditedFile
+from relay.audit.plan.store import Store
+from relay.schema_history.schema_facts import Place
+from relay.schema_history.tables.source_table import Table, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """A table before and behind a place; None: there was none, or it is not known. `file`: as the audit names it."""
+
+    file: str
+    position: int
+    name: TableName
+    before: Table | None
+    after: Table | None
+
+    @property
+    def table(self) -> str:
+        """schema.table."""
+        return ".".join(self.name)
+
+    @property
+    def told(self) -> list[str]:
+        """What is another."""
+        return table_changes(self.before, self.after)
+
+
+def schema_changes(store: Store, files: Sequence[AuditedFile]) -> list[SchemaChange]:
+    """Every change of a table in these files, in their order. Blocking. Raises: OSError."""
+    found: list[SchemaChange] = []
+    directories = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
+    for directory in directories:
+        held = {}
+        for file in files:
+            if file.path.rpartition("/")[0] == directory:
+                try:
+                    held[binlog_number(file.path.rpartition("/")[2])] = file
+                except Malformed:
+                    continue
+        if held:
+            found += _of_directory(store, directory, held)
+    return found
+
+
+def _of_directory(store: Store, directory: str, held: dict[int, AuditedFile]) -> Iterator[SchemaChange]:
+    newest = held[max(held)]
+    schema = told_schema(store, directory or ".", newest.path.rpartition("/")[2], newest.end)
+    for place, name in schema.changes():
+        if place[0] not in held:
+            continue
+        before, after = schema.at(name, _just_before(place)), schema.at(name, place)
+        if before != after:
+            yield SchemaChange(held[place[0]].name, place[1], name, before, after)
+
+
+def _just_before(place: Place) -> Place:
+    number, offset = place
+    return (number, offset - 1) if offset else (number - 1, 1 << 62)
