@@ -35,6 +35,13 @@ view_app = typer.Typer(
 )
 app.add_typer(view_app, name="view")
 
+feed_app = typer.Typer(
+    help="Keep tables current, and their changes, in Delta or Iceberg: FEED.md.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+app.add_typer(feed_app, name="feed")
+
 _COMPLETE = "_BINLOG_RELAY_COMPLETE"
 """Set by the completions of shells, deploy/completions: the answer is what may come next."""
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration file, TOML.")]
@@ -279,6 +286,24 @@ def status(
     from relay.status.status_command import status as show_status
 
     raise typer.Exit(show_status(_loaded(config), watch_s=every if watch else None, as_json=json))
+
+
+@feed_app.callback(invoke_without_command=True)
+def feed(
+    context: typer.Context,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="The feed's settings, feed.toml.")] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Up to what is there now, then end: for cron and Airflow.")
+    ] = False,
+) -> None:
+    """Follow an archive: tables kept current, and their changes, in Delta or Iceberg."""
+    if context.invoked_subcommand is not None:
+        return
+    from relay.feed.feed_command import follow
+
+    if config is None:
+        raise CommandFailed("feed needs --config FILE, see docs/FEED.md", WRONG_USE)
+    follow(config, once=once)
 
 
 @app.command()
