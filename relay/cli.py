@@ -306,6 +306,58 @@ def feed(
     follow(config, once=once)
 
 
+FeedConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The feed's settings, feed.toml.")]
+
+
+@feed_app.command(name="snapshot")
+def feed_snapshot(
+    config: FeedConfigOption,
+    table: Annotated[list[str] | None, typer.Option(help="SCHEMA.TABLE; may be repeated.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="All tables that are fed and have a key.")] = False,
+    server: Annotated[
+        str | None, typer.Option(help="HOST:PORT of a server that has the data of --position: a loaded dump.")
+    ] = None,
+    position: Annotated[str | None, typer.Option(help="FILE:POSITION of the source, as the dump has it.")] = None,
+) -> None:
+    """Load tables from the source, chunk by chunk, while all others are fed; one that was broken off goes on."""
+    from relay.feed.feed_command import SnapshotRequest, snapshot
+
+    snapshot(config, SnapshotRequest(tuple(table or ()), all, server, position))
+
+
+@feed_app.command(name="status")
+def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
+    """Each table's place, state, and how far it is behind; 1 where one is not current."""
+    from relay.feed.feed_command import status
+
+    raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
+
+
+@feed_app.command(name="verify")
+def feed_verify(
+    config: FeedConfigOption,
+    table: Annotated[list[str] | None, typer.Option(help="SCHEMA.TABLE; may be repeated. Without: all.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare tables with the source, by ranges of keys; 1 where something differs."""
+    from relay.feed.feed_command import verify
+
+    raise typer.Exit(FINDINGS if verify(config, tuple(table or ()), as_json=json) else 0)
+
+
+@feed_app.command(name="compact")
+def feed_compact(
+    config: FeedConfigOption,
+    target_mb: Annotated[int, typer.Option(min=1, help="Files of about this size.")] = 128,
+    keep_hours: Annotated[int, typer.Option(min=0, help="Versions of so many hours stay readable.")] = 168,
+    json: JsonOption = False,
+) -> None:
+    """Make larger files of small ones, and remove what only old versions have."""
+    from relay.feed.feed_command import compact
+
+    compact(config, target_mb=target_mb, keep_hours=keep_hours, as_json=json)
+
+
 @app.command()
 def events(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Binlog files.", show_default=False)],

@@ -6,6 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from relay.audit import arrow
 from relay.audit.plan.recorded import told_schema
@@ -68,7 +69,7 @@ class ArchiveReading:
             self._files = {}
             for file in find_files(self._store, self.path):
                 try:
-                    at = FeedPlace.at(file.name, 4)
+                    at = FeedPlace.at(file.name, FIRST_EVENT)
                 except Malformed:
                     continue
                 self._files[at.generation, at.number] = (file.name, file.path)
@@ -83,6 +84,25 @@ class ArchiveReading:
                 "`binlog-relay feed snapshot --all`.",
             )
         return found
+
+    def bytes_between(self, start: FeedPlace, end: FeedPlace) -> int:
+        """How many bytes of binlog are between two places, as far as their files are there."""
+        self.text(end)
+        total = 0
+        for (generation, number), (_name, path) in self._files.items():
+            first = FeedPlace(generation, number, FIRST_EVENT)
+            if FeedPlace(start.generation, start.number, FIRST_EVENT) <= first <= end:
+                low = start.position if (generation, number) == (start.generation, start.number) else FIRST_EVENT
+                high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
+                total += max(0, high - low)
+        return total
+
+    def _size(self, path: str) -> int:
+        reader = self._store.open(path)
+        try:
+            return int(reader.size)
+        finally:
+            reader.close()
 
     def transactions(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
         """The transactions in [start, end)."""
@@ -121,7 +141,7 @@ class ArchiveReading:
         kept = self._schema
         if kept is not None and kept[:2] == (file, stop) and stop is not None:
             return kept[2]
-        path = self._file(FeedPlace.at(file, 4))[1]
+        path = self._file(FeedPlace.at(file, FIRST_EVENT))[1]
         directory, _, base = path.rpartition("/")
         found = told_schema(self._store, directory or ".", base, stop)
         self._schema = (file, stop, found)

@@ -70,12 +70,17 @@ class FeedEngine:
         self.settings = settings
         self.counts = FeedCounts()
         self.tables: dict[TableName, FedTable] = {}
-        self._connection = connection
+        self.connection = connection
         self._start = start
         self._most_bytes = most_bytes
         self.progress = ProgressTable(lake)
         self.place: FeedPlace = self._open()
         self.last_time: Any = None
+
+    def stand(self) -> None:
+        """Stands where the tables are now: behind a snapshot that was begun."""
+        places = [table.place for table in self.tables.values() if table.place is not None]
+        self.place = max(self.place, min(places)) if places else self.place
 
     def _open(self) -> FeedPlace:
         """Where the feed stands: what all tables have. Opens those that are in the lake."""
@@ -85,7 +90,7 @@ class FeedEngine:
             key for key in self.progress.tables() if self.choice(key)
         }
         for key in sorted(known):
-            table = self._table(key)
+            table = self.table(key)
             if table.place is None:
                 del self.tables[key]
         places = [table.place for table in self.tables.values() if table.place is not None]
@@ -97,9 +102,10 @@ class FeedEngine:
             return self.reading.oldest()
         return newest if self._start == "latest" else FeedPlace.of_text(self._start)
 
-    def _table(self, key: TableName) -> FedTable:
+    def table(self, key: TableName) -> FedTable:
+        """One table, opened when it is asked for first."""
         if key not in self.tables:
-            self.tables[key] = FedTable(key, self.lake, self.reading, self._connection, self.settings)
+            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, self.settings)
         return self.tables[key]
 
     def step(self, upto: FeedPlace | None = None) -> bool:
@@ -118,14 +124,14 @@ class FeedEngine:
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end. Raises: FeedStop."""
-        note_cascades(self.reading, self._connection, batch, set(self.tables) | set(batch.parts))
+        note_cascades(self.reading, self.connection, batch, set(self.tables) | set(batch.parts))
         stops: list[FeedStop] = []
         keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
         for key in sorted(keys):
             part = batch.parts.get(key)
             if part is None:
                 part = TablePart(key, no_rows())
-            table = self._table(key)
+            table = self.table(key)
             try:
                 table.apply(batch, part)
             except FeedStop as stop:

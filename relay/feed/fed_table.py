@@ -1,5 +1,6 @@
 """One table of the source in the lake: its current rows and its changes, and how a batch comes to them."""
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
@@ -172,10 +173,20 @@ class FedTable:
         try:
             net = net_changes(self._connection, changes, told)
         except ImagesNotWhole:
-            net = completed_changes(self._connection, changes, told, self.current.rows_of, leave_unknown=snapshot)
+            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+            net = completed_changes(self._connection, changes, told, self.current.rows_of, unknown=unknown)
+            if unknown:
+                self._leave_to_snapshot(unknown)
         if net.num_rows:
             self.current.merge(net, lake_key(known), place)
         self.rows += rows.num_rows
+
+    def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
+        """The running snapshot is to read these keys, too."""
+        if self.current is not None:
+            state = json.loads(self.current.properties.get(SNAPSHOT) or "{}")
+            state["pending"] = [*state.get("pending", []), *([json.loads(one) for one in key] for key in keys)]
+            self.current.set_properties({SNAPSHOT: json.dumps(state)})
 
     def _table_rows(self, rows: pa.Table, batch: FeedBatch) -> tuple[Table, TableRows]:
         """The definition that rows have, and how they are kept. Raises: FeedStop where the lake's table has others columns."""

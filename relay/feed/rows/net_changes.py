@@ -144,6 +144,25 @@ def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> pa.Table:
     return together(alive, gone, rows)
 
 
+def touched_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table:
+    """The keys that changes have before or after, in the lake's types. `changes`: with before and after."""
+    key = rows.key_columns
+    connection.register("changes", changes)
+    try:
+        values = ", ".join(
+            f"{typed(one, f't.k[{n + 1}]', f't.k[{n + 1}]')} AS {identifier(one.name)}" for n, one in enumerate(key)
+        )
+        found = connection.sql(
+            f"SELECT DISTINCT {values} FROM (SELECT json_extract_string(before, {pointers(key)}) AS k FROM changes "
+            f"WHERE before IS NOT NULL UNION ALL SELECT json_extract_string(after, {pointers(key)}) FROM changes "
+            "WHERE after IS NOT NULL) t"
+        ).to_arrow_table()
+    finally:
+        connection.unregister("changes")
+    schema = pa.schema([pa.field(one.name, one.arrow) for one in key])
+    return pa.Table.from_arrays([cast_column(found.column(one.name), one.type) for one in schema], schema=schema)
+
+
 def together(alive: pa.Table, gone: pa.Table, rows: TableRows) -> pa.Table:
     """Live rows and gone keys in one table of the lake's types."""
     schema = pa.schema(

@@ -35,6 +35,7 @@ class _Fate:
     values: dict[str, Any] = field(default_factory=dict)
     sequence: int = 0
     gone: bool = False
+    moved: bool = False
 
 
 CurrentRows = Callable[[pa.Table], pa.Table]
@@ -47,9 +48,10 @@ def completed_changes(
     rows: TableRows,
     current: CurrentRows,
     *,
-    leave_unknown: bool = False,
+    unknown: list[RowKey] | None = None,
 ) -> pa.Table:
-    """As `net_changes`. `leave_unknown`: a row that the lake has not is left to a snapshot that runs.
+    """As `net_changes`. `unknown`: rows that the lake has not are left to a snapshot that runs; those that got another key, which it
+    may have passed, are added there.
 
     Raises: FeedStop, where a row is not in the lake, or nobody knows a default.
     """
@@ -57,13 +59,23 @@ def completed_changes(
     live = [(key, fate) for key, fate in fates.items() if not fate.gone]
     gone = [(key, fate) for key, fate in fates.items() if fate.gone]
     found = _whole(connection, live, rows, current)
-    if found.num_rows < len(live) and not leave_unknown:
+    there = set(found.column(NUMBER_COLUMN).to_pylist())
+    missing = [one for number, one in enumerate(live) if number not in there]
+    if missing and unknown is None:
         raise table_stop(
             "row_missing",
             rows.place,
             rows.name,
-            f"{len(live) - found.num_rows} rows were changed that the lake has not, and the binlog has only their changed columns.",
+            f"{len(missing)} rows were changed that the lake has not, and the binlog has only their changed columns.",
         )
+    moved = [(key, fate) for key, fate in missing if fate.moved]
+    for key, fate in moved:
+        fate.base = key  # the snapshot may have read it under its new key
+    more = _whole(connection, moved, rows, current)
+    if unknown is not None:
+        there = set(more.column(NUMBER_COLUMN).to_pylist())
+        unknown += [key for number, (key, _fate) in enumerate(moved) if number not in there]
+    found = pa.concat_tables([found, more]) if more.num_rows else found
     return together(found, _gone(connection, gone, rows), rows)
 
 
@@ -90,6 +102,7 @@ def _fates(changes: pa.Table, rows: TableRows) -> dict[RowKey, _Fate]:
             if stored.issubset(fate.values):
                 fate.base = None  # nothing of the lake is wanted
             if new != old:
+                fate.moved = True
                 fates[old] = _Fate(None, {}, sequence, gone=True)
             fates[new] = fate
     return fates
@@ -187,7 +200,7 @@ def _gone(connection: duckdb.DuckDBPyConnection, gone: list[tuple[RowKey, _Fate]
 def _whole(
     connection: duckdb.DuckDBPyConnection, live: list[tuple[RowKey, _Fate]], rows: TableRows, current: CurrentRows
 ) -> pa.Table:
-    """The live rows with all columns; those whose base the lake has not are missing."""
+    """The live rows with all columns, and their numbers; those whose base the lake has not are missing."""
     based = [(number, fate.base) for number, (_key, fate) in enumerate(live) if fate.base is not None]
     keys = _typed_keys(connection, [base for _number, base in based], rows)
     lake = current(keys.drop_columns([NUMBER_COLUMN]))
@@ -220,7 +233,7 @@ def _whole(
         )
         same = " AND ".join(f"l.{identifier(name)} = b.{identifier(name)}" for name in rows.key)
         return connection.sql(
-            f"SELECT {values}, t.sequence AS {SEQUENCE}, false AS {DELETED} FROM texts t LEFT JOIN bases b ON b.{NUMBER_COLUMN} = t.n "
+            f"SELECT {values}, t.sequence AS {SEQUENCE}, false AS {DELETED}, t.n AS {NUMBER_COLUMN} FROM texts t LEFT JOIN bases b ON b.{NUMBER_COLUMN} = t.n "
             f"LEFT JOIN lake l ON {same} WHERE NOT t.based OR l.{SEQUENCE} IS NOT NULL"
         ).to_arrow_table()
     finally:
