@@ -10,8 +10,9 @@ from typing import Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.sequence import sequence_at
-from relay.audit.plan.series_files import AuditedFile, find_files
+from relay.audit.plan.series_files import AuditedFile, find_files, order_of
 from relay.audit.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
 from relay.audit.plan.store import Store, store_of
 
@@ -37,8 +38,11 @@ def parsed_position(text: str) -> Position | None:
 class Places:
     """Of the binlogs at `paths`, parts of one source's archive, as they are when it is asked."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], ending: Position | None = None, *, skips_lost: bool = False) -> None:
+        """ending: nothing behind it is there. skips_lost: what is gone is a finding, and what is behind it is read."""
         self._paths = tuple(paths)
+        self._ending = ending
+        self._skips_lost = skips_lost
 
     @property
     def store(self) -> Store:
@@ -55,15 +59,24 @@ class Places:
         """The first place that there is."""
         return Position(self.files()[0].name, FIRST_EVENT)
 
+    def ends_at(self, place: Position) -> "Places":
+        """The same, and nothing behind `place`, or behind where it ended already."""
+        return Places(self._paths, place, skips_lost=self._skips_lost)
+
     def newest(self, start: Position | None = None) -> Position:
         """The end of the last whole transaction, never before `start`: what is behind that was given already. Raises: OSError."""
-        return self._newest(self.files(), start)
+        files = self.files()
+        begin = None if start is None else self._there(files, start)[0]
+        return self._newest(self._before_ending(files), begin)
 
     def reached(self, start: Position, most_bytes: int) -> Position:
         """As far behind `start` as `most_bytes` lets, and a transaction at least where there is one. Raises: PositionGone; OSError."""
-        files = self.files()
+        every = self.files()
+        start, _lost = self._there(every, start)
+        self.index(every, start)
+        files = self._before_ending(every)
         store, left = self.store, most_bytes
-        first = self.index(files, start)
+        first = next((number for number, file in enumerate(files) if file.name == start.file), len(files))
         for number, file in enumerate(files[first:]):
             begin = start.offset if number == 0 else FIRST_EVENT
             end = max(end_of(store, file, begin), begin)
@@ -75,6 +88,11 @@ class Places:
                 return Position(file.name, stop)
             left -= end - begin
         return self._newest(files, start)
+
+    def check_is_there(self, start: Position) -> None:
+        """Raises: PositionGone if what follows `start` cannot be read any more."""
+        files = self.files()
+        self.index(files, self._there(files, start)[0])
 
     def checked(self, place: Position, name: str) -> Position:
         """`place`, which the caller's option `name` is. Raises: PositionGone, PositionInside."""
@@ -100,8 +118,13 @@ class Places:
         """
         store = self.store
         files = self.files()
+        start, lost = self._there(files, start)
+        end, _lost = self._there(files, end)
         first, last = self.index(files, start), self.index(files, end)
         splits: list[Split] = []
+        if lost is not None:
+            name = files[first].name
+            splits.append(Split(files[first].path, name, FIRST_EVENT, FIRST_EVENT, findings=(lost,)))
         sources = SourceChain()
         overlap = None if held is None else Overlap(store, files, held=held)
         if first > 0 and start.offset == FIRST_EVENT:
@@ -124,7 +147,34 @@ class Places:
             f"position there is {files[0].name}:{FIRST_EVENT}; a query from there needs a new checkpoint directory."
         )
 
+    def _there(self, files: Sequence[AuditedFile], place: Position) -> tuple[Position, Finding | None]:
+        """`place`, or with `skips_lost` the first one behind it that there is, and what to say of that."""
+        if not self._skips_lost or any(file.name == place.file for file in files):
+            return place, None
+        wanted = order_of(place.file)
+        behind = next((file for file in files if order_of(file.name) > wanted), None)
+        if behind is None:
+            return place, None
+        text = f"{place.file} from {place.offset} on is not there any more, nor what came behind it up to this file."
+        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, FIRST_EVENT, 0, "files_gone", text)
+
+    def _before_ending(self, files: list[AuditedFile]) -> list[AuditedFile]:
+        """What of the files stands before the ending; an empty list: nothing."""
+        ending = self._ending
+        if ending is None:
+            return files
+        at = next((number for number, file in enumerate(files) if file.name == ending.file), None)
+        if at is not None:
+            last = files[at]
+            stop = ending.offset if last.end is None else min(last.end, ending.offset)
+            # growing: an ending inside a transaction is where that begins
+            return [*files[:at], replace(last, end=stop, growing=True)]
+        return [file for file in files if order_of(file.name) < order_of(ending.file)]
+
     def _newest(self, files: list[AuditedFile], start: Position | None) -> Position:
+        if not files or (start is not None and all(file.name != start.file for file in files)):
+            # where it ends is behind the start, or all that there was before it is gone
+            return start if start is not None else self.oldest()
         last = files[-1]
         begin = start.offset if start is not None and start.file == last.name else FIRST_EVENT
         return Position(last.name, max(end_of(self.store, last, begin), begin))

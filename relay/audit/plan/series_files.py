@@ -119,6 +119,11 @@ def _own_generation(store: Store, directory: str) -> str:
     return name if inner else ""
 
 
+def order_of(name: str) -> tuple[int, int]:
+    """Where a file belongs in an archive, by its name alone."""
+    return _generation(name.rpartition("/")[0]), _order(name)[1]
+
+
 def _generation(directory: str) -> int:
     return generation_numbers([directory])[-1]
 

@@ -349,6 +349,7 @@ def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
         size = reader.size if file.end is None else file.end
         if not file.growing:
             return max(size, FIRST_EVENT)
+        size = min(size, reader.size)
         format_event = _format_event(begin, size)
         if not format_event:
             return FIRST_EVENT
