@@ -1,6 +1,8 @@
 """The archive between two places: transactions, statements and changed rows as Arrow tables, and what tables were there."""
 
+import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -8,10 +10,12 @@ import pyarrow as pa
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
+from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
 from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.series_files import find_files
 from relay.audit.plan.store import store_of
+from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
@@ -96,6 +100,34 @@ class ArchiveReading:
                 high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
                 total += max(0, high - low)
         return total
+
+    def gaps(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
+        """Where in (start, end] binlogs are missing: the place behind each gap, and what is known of it."""
+        self.text(end)
+        found = []
+        for (before, (name, _path)), (after, (file, path)) in pairwise(self._files.items()):
+            place = FeedPlace(*after, FIRST_EVENT)
+            if not start < place <= end:
+                continue
+            if before[0] == after[0] and after[1] != before[1] + 1:
+                found.append((place, f"binlogs between {name} and {file} are missing"))
+            elif before[0] != after[0] and self._has_gap(path):
+                found.append((place, f"a gap before {file}, the first file of another source, was accepted"))
+        return found
+
+    def _has_gap(self, path: str) -> bool:
+        """Whether a generation whose first file this is begins behind a gap that somebody accepted."""
+        record = self._store.join(path.rpartition("/")[0] or ".", GAP_NAME)
+        if not self._store.is_file(record):
+            return False
+        reader = self._store.open(record)
+        try:
+            facts = json.loads(read_bytes(reader, 0, reader.size))
+            return not (isinstance(facts, dict) and facts.get("is_whole") is True)
+        except ValueError:
+            return True
+        finally:
+            reader.close()
 
     def _size(self, path: str) -> int:
         reader = self._store.open(path)

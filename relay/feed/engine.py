@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import duckdb
 
+from protocol.errors import Malformed
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import FedTable, FeedSettings
@@ -100,7 +101,14 @@ class FeedEngine:
             return min(places)
         if self._start == "earliest":
             return self.reading.oldest()
-        return newest if self._start == "latest" else FeedPlace.of_text(self._start)
+        if self._start == "latest":
+            return newest
+        try:
+            return FeedPlace.of_text(self._start)
+        except (ValueError, Malformed):
+            raise FeedStop(
+                "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
+            ) from None
 
     def table(self, key: TableName) -> FedTable:
         """One table, opened when it is asked for first."""

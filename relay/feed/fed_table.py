@@ -307,7 +307,7 @@ class FedTable:
     def _is_touched(self, one: UnseenChange, batch: FeedBatch, part: TablePart) -> bool:
         if one.rollback_in is not None:
             return bool(part.rows.num_rows) and one.start.version in set(part.rows.column(AT).to_pylist())
-        if one in part.unseen or self._settings.every_statement:
+        if one in part.unseen or one.words is None or self._settings.every_statement:
             return True
         return self.key[1].lower() in one.words and (one.schema == self.key[0] or self.key[0].lower() in one.words)
 

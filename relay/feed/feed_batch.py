@@ -111,6 +111,7 @@ def read_batch(
         batch.unseen = found.unseen
     elif any(part for part in batch.parts):
         batch.unseen = _rolled_back_to(reading, start, end, ends, batch)
+    batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
     return batch
 
 
@@ -153,8 +154,8 @@ def _boundary(
     return max([start, *before])
 
 
-def _with_places(rows: pa.Table) -> pa.Table:
-    """The rows with the places of their transactions."""
+def with_places(rows: pa.Table) -> pa.Table:
+    """The rows with the places of their transactions, in the column `at`."""
     files = pc.unique(rows.column("file")).to_pylist()
     base = pa.array([FeedPlace.at(file, 0).version for file in files], pa.int64())
     index = pc.index_in(rows.column("file"), pa.array(files, pa.string()))
@@ -165,14 +166,14 @@ def _with_places(rows: pa.Table) -> pa.Table:
 def no_rows() -> pa.Table:
     """A table's part of a batch that has no rows of it."""
     schema = arrow_schema("rows", tuple(one for one in ROW_COLUMNS if one != "sequence"))
-    return _with_places(pa.schema([("sequence", pa.int64()), *schema]).empty_table())
+    return with_places(pa.schema([("sequence", pa.int64()), *schema]).empty_table())
 
 
 def _by_table(rows: pa.Table) -> list[tuple[TableName, pa.Table]]:
     """The rows of each table, in order."""
     if not rows.num_rows:
         return []
-    rows = _with_places(rows)
+    rows = with_places(rows)
     names = rows.select(["schema", "table"]).group_by(["schema", "table"]).aggregate([]).to_pylist()
     if len(names) == 1:
         return [((names[0]["schema"], names[0]["table"]), rows)]

@@ -1,5 +1,7 @@
 """A feed as a command runs it: opened by its settings, followed until somebody ends it, opened again behind a fault."""
 
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -29,7 +31,10 @@ class FeedFailed(Exception):
 
 def open_connection(section: FeedSection) -> duckdb.DuckDBPyConnection:
     """DuckDB, which computes net changes, with its share of the memory; what does not fit goes to its temporary directory."""
-    return duckdb.connect(config={"memory_limit": f"{section.memory_mb // 2}MB", "threads": 2})
+    spilled = f"{tempfile.gettempdir()}/binlog-relay-feed-{os.getpid()}"
+    return duckdb.connect(
+        config={"memory_limit": f"{section.memory_mb // 2}MB", "threads": 2, "temp_directory": spilled}
+    )
 
 
 def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> Lake:
@@ -43,11 +48,11 @@ def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> La
     return DeltaLake(section.target, section.storage.options(), connection)
 
 
-def open_engine(section: FeedSection) -> FeedEngine:
+def open_engine(section: FeedSection, reading: ArchiveReading | None = None) -> FeedEngine:
     """The feed, at the place up to which the lake has everything. Raises: FeedStop, OSError."""
     connection = open_connection(section)
     return FeedEngine(
-        ArchiveReading(section.archive),
+        reading or ArchiveReading(section.archive),
         open_lake(section, connection),
         TableChoice(tuple(section.tables), tuple(section.exclude)),
         FeedSettings(tuple(section.modes), section.statement_changes == "every", section.assume_empty),

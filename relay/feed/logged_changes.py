@@ -66,10 +66,10 @@ class FedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class UnseenChange:
-    """A change in statement format, or one that was taken back in part. `words`: names in it, in lower case; None: of `tables`."""
+    """A change in statement format, or one that was taken back in part. `words`: names in it, in lower case; None: any table."""
 
     start: FeedPlace
-    words: frozenset[str]
+    words: frozenset[str] | None
     reason: str
     schema: str = ""
     rollback_in: int | None = None

@@ -72,6 +72,15 @@ class ProgressTable:
         if time.monotonic() - self._written >= _EVERY_S:
             self.write()
 
+    def fall_back(self, place: FeedPlace) -> None:
+        """Says less than it did: a table is to be fed from `place` on."""
+        done = self.place
+        if self._table is not None and done is not None and place < done:
+            with self._table.scan() as reader:
+                rows = reader.read_all()
+            self._table.replace(rows.cast(PROGRESS), place)
+            self._noted = None
+
     def write(self) -> None:
         """Writes what was noted, if that is more than there is."""
         if self._noted is None:

@@ -103,7 +103,7 @@ class IcebergLakeTable:
         place: FeedPlace,
     ) -> None:
         """The files without rows that have one of the keys (None: none of their rows stays), and `rows`."""
-        metadata, io, commit = transaction.table_metadata, self._table.io, uuid.uuid4()
+        metadata, io = transaction.table_metadata, self._table.io
         gone, made = [], []
         for task in files:
             if keys is None:
@@ -116,7 +116,8 @@ class IcebergLakeTable:
             if kept.num_rows < there.num_rows:
                 gone.append(task.file)
                 if kept.num_rows:
-                    made += list(_dataframe_to_data_files(metadata, kept, io, write_uuid=commit))
+                    # files are called by their number and this: the same one would write over the file before
+                    made += list(_dataframe_to_data_files(metadata, kept, io, write_uuid=uuid.uuid4()))
         for one in rows:
             if one.num_rows:
                 made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))

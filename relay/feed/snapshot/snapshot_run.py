@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from protocol.errors import Malformed
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_place import FeedPlace
@@ -65,7 +66,7 @@ def _place(engine: FeedEngine, text: str) -> FeedPlace:
     try:
         place = FeedPlace.of_text(text)
         engine.reading.text(place)
-    except ValueError:
+    except (ValueError, Malformed):
         raise FeedStop("place_unknown", text, "This is no place.", "Give FILE:POSITION, as the dump has it.") from None
     return place
 

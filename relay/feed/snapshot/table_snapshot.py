@@ -178,6 +178,7 @@ def load_static(
     engine: FeedEngine, source: SourceRows, key: TableName, place: FeedPlace, chunk_rows: int, say: Say
 ) -> None:
     """A table of a server that has the source's data of `place` and does not change: a dump that was loaded."""
+    engine.progress.fall_back(place)
     begin_snapshot(engine, key, place)
     table = engine.table(key)
     definition = _definition(table, place, engine)
