@@ -53,8 +53,17 @@ def test_protocol_does_no_input_or_output(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sources("relay"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_the_audit_package_knows_spark(path: Path) -> None:
+    names = {name.partition(".")[0] for name in imported(path)}
     if "audit" not in path.parts:
-        assert not {name for name in imported(path) if name.partition(".")[0] in {"pyspark", "pyarrow"}}
+        assert "pyspark" not in names
+    if not {"audit", "feed"}.intersection(path.parts):
+        assert "pyarrow" not in names
+
+
+@pytest.mark.parametrize("path", sources("relay"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_feed_knows_lakes(path: Path) -> None:
+    if "feed" not in path.parts:
+        assert not {name.partition(".")[0] for name in imported(path)} & {"deltalake", "pyiceberg", "duckdb"}
 
 
 @pytest.mark.parametrize("path", sources("relay/downstream"), ids=lambda path: str(path.relative_to(ROOT)))

@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.store import store_of
 from relay.audit.runner.audit import Audit
 from relay.audit.shared.engines import (
     HIGH,

@@ -1,0 +1,13 @@
+"""The feed as a job: deploy/spark/submit deploy/spark/feed_tables.py FEED.toml CHECKPOINT [--once]. See docs/FEED.md."""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from relay.audit.feeding.feed_query import feed_query
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["--once"]):
+        sys.exit(__doc__)
+    query = feed_query(SparkSession.builder.getOrCreate(), sys.argv[1], sys.argv[2], once=bool(sys.argv[3:]))
+    query.awaitTermination()

@@ -1,0 +1,1 @@
+"""The feed as a query of Structured Streaming: executors decode, the driver commits."""

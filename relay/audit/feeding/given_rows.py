@@ -1,0 +1,39 @@
+"""The archive for an engine that others have read the rows of a stretch for."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.feed.archive_reading import ROW_COLUMNS, ArchiveReading
+from relay.feed.feed_batch import AT, with_places
+from relay.feed.rows.feed_place import FeedPlace
+
+
+class GivenRows(ArchiveReading):
+    """As ArchiveReading; the rows of [start, end) that were given are not read again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._given: tuple[FeedPlace, FeedPlace, pa.Table] | None = None
+
+    def give(self, start: FeedPlace, end: FeedPlace, rows: pa.Table) -> None:
+        """All changed rows of [start, end), in any order."""
+        self._given = (start, end, rows.select(list(ROW_COLUMNS)))
+
+    def take_back(self) -> None:
+        """Nothing is given any more."""
+        self._given = None
+
+    def rows(self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None) -> pa.Table:
+        """The changed rows in [start, end)."""
+        if self._given is None or start < self._given[0] or end > self._given[1]:
+            return super().rows(start, end, schemas)
+        rows = self._given[2]
+        if not rows.num_rows:
+            return rows
+        if rows.column("sequence").null_count:
+            return super().rows(start, end, schemas)  # what is wrong has no order
+        rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
+        within = pc.and_(pc.greater_equal(rows.column(AT), start.version), pc.less(rows.column(AT), end.version))
+        return rows.filter(within).drop_columns([AT])

@@ -1,0 +1,1 @@
+"""Tables kept current, and their changes, in Delta and Iceberg, out of the archive."""

@@ -1,0 +1,208 @@
+"""The archive between two places: transactions, statements and changed rows as Arrow tables, and what tables were there."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import pyarrow as pa
+
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import Malformed
+from relay.archive.storage.files import GAP_NAME
+from relay.audit import arrow
+from relay.audit.plan.recorded import told_schema
+from relay.audit.plan.series_files import find_files
+from relay.audit.plan.store import store_of
+from relay.binlog_file.file_bytes import read_bytes
+from relay.binlog_file.head import read_start
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop
+from relay.schema_history.schema_record import RecordedSchema
+from relay.schema_history.tables.source_table import Table, TableName
+
+TRANSACTION_COLUMNS: Final = (
+    "sequence", "file", "start", "end", "kind", "rolled_back", "closed_by", "last_time", "finding", "finding_position",
+    "finding_text",
+)  # fmt: skip
+STATEMENT_COLUMNS: Final = (
+    "file", "position", "end", "type", "transaction", "time", "error_code", "sql_mode", "schema", "statement", "finding",
+)  # fmt: skip
+ROW_COLUMNS: Final = (
+    "sequence", "row", "file", "transaction", "position", "time", "gtid", "operation", "schema", "table", "before", "after",
+    "named", "finding", "finding_text",
+)  # fmt: skip
+
+
+class ArchiveReading:
+    """One archive. Blocking."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._store = store_of(path)
+        self._files: dict[tuple[int, int], tuple[str, str]] = {}
+        """(generation, number) -> (name as levels have it, path)."""
+        self._versions: dict[str, str] = {}
+        self._schema: tuple[str, int | None, RecordedSchema] | None = None
+
+    def oldest(self) -> FeedPlace:
+        """The first place that is there."""
+        return FeedPlace.of_text(arrow.oldest(self.path))
+
+    def newest(self, start: FeedPlace | None = None, max_bytes: int | None = None) -> FeedPlace:
+        """The end of the last whole transaction, or as much behind `start` as that lets."""
+        if start is None:
+            return FeedPlace.of_text(arrow.newest(self.path))
+        return FeedPlace.of_text(arrow.newest(self.path, self.text(start), max_bytes=max_bytes))
+
+    def text(self, place: FeedPlace) -> str:
+        """FILE:POSITION. Raises: FeedStop where the file is gone."""
+        return f"{self._file(place)[0]}:{place.position}"
+
+    def told(self, place: FeedPlace) -> str:
+        """FILE:POSITION for a message, also where the file is gone."""
+        try:
+            return self.text(place)
+        except FeedStop:
+            return f"file {place.number} of source {place.generation}:{place.position}"
+
+    def _file(self, place: FeedPlace) -> tuple[str, str]:
+        key = (place.generation, place.number)
+        if key not in self._files:
+            self._files = {}
+            for file in find_files(self._store, self.path):
+                try:
+                    at = FeedPlace.at(file.name, FIRST_EVENT)
+                except Malformed:
+                    continue
+                self._files[at.generation, at.number] = (file.name, file.path)
+        found = self._files.get(key)
+        if found is None:
+            first = next(iter(self._files.values()), ("nothing", ""))[0]
+            raise FeedStop(
+                "place_gone",
+                f"file {place.number} of source {place.generation}:{place.position}",
+                f"The binlog in which the feed is to go on is not in {self.path} any more; the oldest there is {first}.",
+                "Keep binlogs longer (retention), put the files back, or load all tables anew: "
+                "`binlog-relay feed snapshot --all`.",
+            )
+        return found
+
+    def bytes_between(self, start: FeedPlace, end: FeedPlace) -> int:
+        """How many bytes of binlog are between two places, as far as their files are there."""
+        self.text(end)
+        total = 0
+        for (generation, number), (_name, path) in self._files.items():
+            first = FeedPlace(generation, number, FIRST_EVENT)
+            if FeedPlace(start.generation, start.number, FIRST_EVENT) <= first <= end:
+                low = start.position if (generation, number) == (start.generation, start.number) else FIRST_EVENT
+                high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
+                total += max(0, high - low)
+        return total
+
+    def gaps(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
+        """Where in (start, end] binlogs are missing: the place behind each gap, and what is known of it."""
+        self.text(end)
+        found = []
+        for (before, (name, _path)), (after, (file, path)) in pairwise(self._files.items()):
+            place = FeedPlace(*after, FIRST_EVENT)
+            if not start < place <= end:
+                continue
+            if before[0] == after[0] and after[1] != before[1] + 1:
+                found.append((place, f"binlogs between {name} and {file} are missing"))
+            elif before[0] != after[0] and self._has_gap(path):
+                found.append((place, f"a gap before {file}, the first file of another source, was accepted"))
+        return found
+
+    def _has_gap(self, path: str) -> bool:
+        """Whether a generation whose first file this is begins behind a gap that somebody accepted."""
+        record = self._store.join(path.rpartition("/")[0] or ".", GAP_NAME)
+        if not self._store.is_file(record):
+            return False
+        reader = self._store.open(record)
+        try:
+            facts = json.loads(read_bytes(reader, 0, reader.size))
+            return not (isinstance(facts, dict) and facts.get("is_whole") is True)
+        except ValueError:
+            return True
+        finally:
+            reader.close()
+
+    def _size(self, path: str) -> int:
+        reader = self._store.open(path)
+        try:
+            return int(reader.size)
+        finally:
+            reader.close()
+
+    def transactions(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
+        """The transactions in [start, end)."""
+        return self._read("transactions", TRANSACTION_COLUMNS, start, end)
+
+    def statements(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
+        """The statements in [start, end)."""
+        return self._read("statements", STATEMENT_COLUMNS, start, end)
+
+    def rows(self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None) -> pa.Table:
+        """The changed rows in [start, end). `schemas`: of these only."""
+        return self._read("rows", ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
+
+    def _read(
+        self,
+        level: str,
+        columns: tuple[str, ...],
+        start: FeedPlace,
+        end: FeedPlace,
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> pa.Table:
+        with arrow.read(
+            self.path,
+            level,
+            columns=columns,
+            start=self.text(start),
+            end=self.text(end),
+            where=where or {},
+            overlap="executed",
+            keeps=True,
+        ) as reader:
+            return reader.read_all()
+
+    def schema(self, file: str, stop: int | None) -> RecordedSchema:
+        """What tables there were in the source that wrote `file`, up to `stop` in it."""
+        kept = self._schema
+        if kept is not None and kept[:2] == (file, stop) and stop is not None:
+            return kept[2]
+        path = self._file(FeedPlace.at(file, FIRST_EVENT))[1]
+        directory, _, base = path.rpartition("/")
+        found = told_schema(self._store, directory or ".", base, stop)
+        self._schema = (file, stop, found)
+        return found
+
+    def table(self, key: TableName, at: FeedPlace, upto: FeedPlace) -> Table | None:
+        """A table for an event at a place; statements are looked for up to `upto`."""
+        if at.generation != upto.generation:
+            newest = max(number for generation, number in self._files if generation == at.generation)
+            return self.schema(self._files[at.generation, newest][0], None).at(key, (at.number, at.position))
+        return self.schema(self._file(upto)[0], upto.position).at(key, (at.number, at.position))
+
+    def names(self, upto: FeedPlace) -> list[TableName]:
+        """All tables that the archive knows of."""
+        self.text(upto)
+        found: set[TableName] = set()
+        newest = dict(sorted(self._files))
+        for generation, number in newest.items():
+            if generation <= upto.generation:
+                found |= set(self.schema(self._files[generation, number][0], None).names())
+        return sorted(found)
+
+    def server_version(self, place: FeedPlace) -> str:
+        """The version of the server that wrote the file of a place."""
+        _name, path = self._file(place)
+        if path not in self._versions:
+            reader = self._store.open(path)
+            try:
+                self._versions[path] = decode_first_event(read_start(reader).event)[1].server_version
+            finally:
+                reader.close()
+        return self._versions[path]

@@ -1,0 +1,193 @@
+"""What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from protocol.binlog.schema.column_description import column_texts
+from relay.feed.lake.lake_table import SchemaChange
+from relay.feed.logged_changes import FedDefinition
+from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.lake_columns import BYTES, LABEL, SEQUENCE, TEXT, LakeColumn, lake_columns, lake_key, parsed_type
+from relay.feed.rows.partial_images import UNKNOWN, default_value
+from relay.schema_history.tables.source_table import Column, Table
+
+_ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
+_TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}
+_BYTES_ORDER: Final = {"varbinary": 0, "tinyblob": 1, "blob": 2, "mediumblob": 3, "longblob": 4}
+_UNICODE: Final = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
+
+
+@dataclass(slots=True)
+class _Made:
+    renamed: dict[str, str] = field(default_factory=dict)
+    filled: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, pa.DataType] = field(default_factory=dict)
+
+
+def alteration(
+    definition: FedDefinition, before: Table, after: Table, lake: pa.Schema, place: str, *, empty: bool
+) -> SchemaChange:
+    """The change of the lake's columns that an ALTER TABLE means. `empty`: the lake's table has no rows.
+
+    Raises: FeedStop, where its rows would no longer be the source's.
+    """
+    name = f"{after.schema}.{after.name}"
+    columns = lake_columns(after, place)
+    if not lake_key(after):
+        raise table_stop("key_lost", place, name, "The table has no key any more by which rows are found.")
+    if empty:
+        return SchemaChange(_emptied(columns, lake), emptied=True)
+    old = {one.name: one for one in before.columns}
+    made = _Made()
+    for one in columns:
+        former = old.get(definition.renamed.get(one.name, one.name))
+        if one.name in definition.added and one.name not in definition.renamed:
+            former = None
+        if former is None or not former.stored:
+            _add(one, lake, made, place, name)
+            continue
+        if former.name != one.name and lake.get_field_index(former.name) >= 0:
+            made.renamed[one.name] = former.name
+        if not is_kept(former, one.source, definition.strict):
+            raise table_stop(
+                "column_changed",
+                place,
+                name,
+                f"Column {one.name} was {former.type} and is {one.source.type} now: the source changed the values of rows "
+                "without telling which.",
+            )
+        made.fields[one.name] = one.arrow
+    new_names = {former: new for new, former in made.renamed.items()}
+    fields = []
+    for kept in lake:
+        if kept.name in made.renamed and kept.name not in new_names:
+            continue  # of a column that was dropped, whose name another one has now
+        new = new_names.get(kept.name, kept.name)
+        fields.append(pa.field(new, made.fields.pop(new, kept.type)))
+    fields += [pa.field(column, kind) for column, kind in made.fields.items()]
+    return SchemaChange(pa.schema(fields), made.renamed, made.filled)
+
+
+def _emptied(columns: list[LakeColumn], lake: pa.Schema) -> pa.Schema:
+    """The columns that there are now, and those that were dropped."""
+    names = {one.name for one in columns}
+    kept = [one for one in lake if one.name not in names]
+    return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), *kept])
+
+
+def recreated(columns: list[LakeColumn]) -> SchemaChange:
+    """A table that was made anew."""
+    return SchemaChange(
+        pa.schema([*(pa.field(one.name, one.arrow) for one in columns), pa.field(SEQUENCE, pa.int64())]), emptied=True
+    )
+
+
+def _add(one: LakeColumn, lake: pa.Schema, made: _Made, place: str, name: str) -> None:
+    value = _filling(one)
+    if value is UNKNOWN:
+        raise table_stop(
+            "column_added",
+            place,
+            name,
+            f"Column {one.name} ({one.source.type}) came to it, and rows that there were have values in it which the binlog "
+            "does not tell.",
+        )
+    made.fields[one.name] = one.arrow
+    if value is not None or lake.get_field_index(one.name) >= 0:
+        made.filled[one.name] = value
+
+
+def _filling(one: LakeColumn) -> Any:
+    """What a column that was added is in the rows that there were, in Arrow's terms; UNKNOWN: nobody knows."""
+    source = one.source
+    if source.generated or "auto_increment" in source.extra.lower():
+        return UNKNOWN
+    found = default_value(one)
+    if found is not UNKNOWN:
+        return in_arrow(one, found)
+    if source.default is not None or source.nullable:
+        return UNKNOWN
+    if pa.types.is_integer(one.arrow) or pa.types.is_floating(one.arrow):
+        return 0
+    if pa.types.is_decimal(one.arrow):
+        return Decimal(0)
+    base = parsed_type(source)[0]
+    if one.kind == TEXT and base in _TEXT_ORDER:
+        return ""
+    if one.kind == LABEL:
+        return column_texts(source.type)[0] if base == "enum" else ""
+    return b"" if one.kind == BYTES and base in _BYTES_ORDER else UNKNOWN
+
+
+def in_arrow(one: LakeColumn, value: Any) -> Any:
+    """A value as JSON has it in the terms of the lake's type; UNKNOWN where it has none."""
+    if value is None:
+        return None
+    try:
+        if pa.types.is_decimal(one.arrow):
+            return Decimal(str(value))
+        if pa.types.is_date(one.arrow) or pa.types.is_timestamp(one.arrow):
+            if str(value).startswith("0000"):
+                return UNKNOWN
+            return pa.scalar(str(value).replace(" ", "T"), pa.string()).cast(one.arrow).as_py()
+        return value
+    except (ArithmeticError, ValueError, pa.ArrowInvalid):
+        return UNKNOWN
+
+
+def is_kept(old: Column, new: Column, strict: bool) -> bool:
+    """Whether no value can be another after a column's change. `strict`: the statement fails where one would."""
+    if old.nullable and not new.nullable and not strict:
+        return False
+    before, inside, unsigned = parsed_type(old)
+    after, now, now_unsigned = parsed_type(new)
+    if new.generated or old.generated:
+        return old.type == new.type and old.extra == new.extra
+    if before in _ORDER and after in _ORDER:
+        if unsigned == now_unsigned:
+            return _ORDER[before] <= _ORDER[after] or strict
+        return (unsigned and _ORDER[before] < _ORDER[after]) or strict
+    if before in _TEXT_ORDER and after in _TEXT_ORDER:
+        if (before == "char") != (after == "char") and after == "char":
+            return False
+        if (
+            old.charset != new.charset
+            and new.charset not in _UNICODE
+            and not (old.charset in ("utf8", "utf8mb3", "ascii") and new.charset in ("utf8", "utf8mb3"))
+        ):
+            return False
+        if _TEXT_ORDER[before] != _TEXT_ORDER[after]:
+            return _TEXT_ORDER[before] < _TEXT_ORDER[after] and (_TEXT_ORDER[after] > 1 or strict)
+        return strict or _number(inside) <= _number(now)
+    if before in _BYTES_ORDER and after in _BYTES_ORDER:
+        if _BYTES_ORDER[before] != _BYTES_ORDER[after]:
+            return _BYTES_ORDER[before] < _BYTES_ORDER[after] and (_BYTES_ORDER[after] > 1 or strict)
+        return strict or _number(inside) <= _number(now)
+    if before == after == "binary":
+        return inside == now
+    if before in ("decimal", "numeric") and after in ("decimal", "numeric"):
+        digits, places = _digits(inside)
+        more, further = _digits(now)
+        return further >= places and more - further >= digits - places and unsigned >= now_unsigned and more <= 38
+    if before == "float" and after == "double":
+        return not now and unsigned >= now_unsigned
+    if before == after and before in ("enum", "set"):
+        texts, others = column_texts(old.type), column_texts(new.type)
+        if before == "set":
+            return list(others[: len(texts)]) == list(texts)
+        return set(texts) <= set(others)
+    if before == after and before in ("datetime", "timestamp", "time"):
+        return _number(inside or "0") <= _number(now or "0")
+    return before == after and inside == now and unsigned == now_unsigned
+
+
+def _number(text: str) -> int:
+    return int(text) if text.strip().isdigit() else 0
+
+
+def _digits(inside: str) -> tuple[int, int]:
+    digits, _, places = (inside or "10,0").partition(",")
+    return int(digits or 10), int(places or 0)

@@ -1,0 +1,161 @@
+"""The feed: batch after batch of the archive into the lake, exactly once. No Spark, no JVM."""
+
+import fnmatch
+from dataclasses import dataclass
+from typing import Any, Final
+
+import duckdb
+
+from protocol.errors import Malformed
+from relay.feed.archive_reading import ArchiveReading
+from relay.feed.cascades import note_cascades
+from relay.feed.fed_table import FedTable, FeedSettings
+from relay.feed.feed_batch import FeedBatch, TablePart, no_rows, read_batch
+from relay.feed.lake.lake_table import Lake
+from relay.feed.progress_table import ProgressTable
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop
+from relay.schema_history.tables.source_table import TableName
+
+_NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class TableChoice:
+    """Which tables are fed: patterns of SCHEMA.TABLE with * and ?."""
+
+    tables: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+    def __call__(self, key: TableName) -> bool:
+        """Whether a table is fed."""
+        name = ".".join(key)
+        return (
+            key[0].lower() not in _NEVER
+            and any(fnmatch.fnmatchcase(name, one) for one in self.tables)
+            and not any(fnmatch.fnmatchcase(name, one) for one in self.exclude)
+        )
+
+    @property
+    def schemas(self) -> list[str] | None:
+        """The schemas of which rows are read; None: all."""
+        found = {one.partition(".")[0] for one in self.tables}
+        return None if any(mark in one for one in found for mark in "*?[") else sorted(found)
+
+
+@dataclass(slots=True)
+class FeedCounts:
+    """What was done so far."""
+
+    batches: int = 0
+    rows: int = 0
+    commits: int = 0
+
+
+class FeedEngine:
+    """Follows one archive. `start`: where a feed that nobody began begins: earliest, latest or FILE:POSITION."""
+
+    def __init__(
+        self,
+        reading: ArchiveReading,
+        lake: Lake,
+        choice: TableChoice,
+        settings: FeedSettings,
+        connection: duckdb.DuckDBPyConnection,
+        start: str = "earliest",
+        most_bytes: int = 32 << 20,
+    ) -> None:
+        self.reading = reading
+        self.lake = lake
+        self.choice = choice
+        self.settings = settings
+        self.counts = FeedCounts()
+        self.tables: dict[TableName, FedTable] = {}
+        self.connection = connection
+        self._start = start
+        self._most_bytes = most_bytes
+        self.progress = ProgressTable(lake)
+        self.place: FeedPlace = self._open()
+        self.last_time: Any = None
+
+    def stand(self) -> None:
+        """Stands where the tables are now: behind a snapshot that was begun."""
+        places = [table.place for table in self.tables.values() if table.place is not None]
+        self.place = max(self.place, min(places)) if places else self.place
+
+    def _open(self) -> FeedPlace:
+        """Where the feed stands: what all tables have. Opens those that are in the lake."""
+        newest = self.reading.newest()
+        done = self.progress.place
+        known = {key for key in self.reading.names(newest) if self.choice(key)} | {
+            key for key in self.progress.tables() if self.choice(key)
+        }
+        for key in sorted(known):
+            table = self.table(key)
+            if table.place is None:
+                del self.tables[key]
+        places = [table.place for table in self.tables.values() if table.place is not None]
+        if done is not None:
+            places = [max(place, done) for place in places] or [done]
+        if places:
+            return min(places)
+        if self._start == "earliest":
+            return self.reading.oldest()
+        if self._start == "latest":
+            return newest
+        try:
+            return FeedPlace.of_text(self._start)
+        except (ValueError, Malformed):
+            raise FeedStop(
+                "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
+            ) from None
+
+    def table(self, key: TableName) -> FedTable:
+        """One table, opened when it is asked for first."""
+        if key not in self.tables:
+            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, self.settings)
+        return self.tables[key]
+
+    def step(self, upto: FeedPlace | None = None) -> bool:
+        """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
+        end = self.reading.newest(self.place, self._most_bytes)
+        if upto is not None:
+            end = min(end, upto)
+        if end <= self.place:
+            return False
+        self.apply(self.read(self.place, end))
+        return True
+
+    def read(self, start: FeedPlace, end: FeedPlace) -> FeedBatch:
+        """What a stretch has of the tables that are fed."""
+        return read_batch(self.reading, start, end, self.choice, list(self.tables), self.choice.schemas)
+
+    def apply(self, batch: FeedBatch) -> None:
+        """Brings all tables to the batch's end. Raises: FeedStop."""
+        note_cascades(self.reading, self.connection, batch, set(self.tables) | set(batch.parts))
+        stops: list[FeedStop] = []
+        keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
+        for key in sorted(keys):
+            part = batch.parts.get(key)
+            if part is None:
+                part = TablePart(key, no_rows())
+            table = self.table(key)
+            try:
+                table.apply(batch, part)
+            except FeedStop as stop:
+                stops.append(stop)
+            self.counts.rows += part.rows.num_rows
+        self.counts.batches += 1
+        if stops:
+            self.place = min([table.place for table in self.tables.values() if table.place is not None] + [batch.end])
+            raise stops[0]
+        self.place = batch.end
+        self.last_time = batch.last_time or self.last_time
+        self.progress.note(self.place, self.tables.values(), self.reading.told(self.place), self.last_time)
+        if batch.stop is not None:
+            self.progress.write()
+            raise batch.stop
+
+    def close(self) -> None:
+        """Writes down how far all tables are."""
+        self.progress.write()

@@ -1,0 +1,369 @@
+"""One table of the source in the lake: its current rows and its changes, and how a batch comes to them."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.feed.archive_reading import ArchiveReading
+from relay.feed.definition_effect import alteration, recreated
+from relay.feed.feed_batch import AT, FeedBatch, TablePart
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
+from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.lake_columns import lake_columns, lake_key, lake_schema
+from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
+from relay.feed.rows.partial_images import completed_changes
+from relay.schema_history.tables.source_table import Table, TableName
+
+CURRENT: Final = "current"
+HISTORY: Final = "changes"
+CHANGE_COLUMNS: Final = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("row", pa.int64()),
+        ("operation", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("time", pa.timestamp("us", "UTC")),
+        ("gtid", pa.string()),
+        ("file", pa.string()),
+        ("transaction", pa.int64()),
+    ]
+)
+"""Of a table's changes: one row for each changed row, in (sequence, row); definitions have row -1 and their text in `after`."""
+# Engines that keep what a ROLLBACK takes back elsewhere.
+_KEEPS: Final = frozenset(
+    ("myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam", "federated")
+)
+_SURE: Final = frozenset(("innodb", "rocksdb", "tokudb", "ndbcluster", "ndb"))
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSettings:
+    """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names."""
+
+    modes: tuple[str, ...] = (CURRENT, HISTORY)
+    every_statement: bool = True
+    assume_empty: bool = False
+
+
+class FedTable:
+    """`current` and `history`: None where there is none (yet)."""
+
+    def __init__(
+        self,
+        key: TableName,
+        lake: Lake,
+        reading: ArchiveReading,
+        connection: duckdb.DuckDBPyConnection,
+        settings: FeedSettings,
+    ) -> None:
+        self.key = key
+        self._lake = lake
+        self._reading = reading
+        self._connection = connection
+        self._settings = settings
+        self.current: LakeTable | None = lake.open(CURRENT, *key) if CURRENT in settings.modes else None
+        self.history: LakeTable | None = lake.open(HISTORY, *key) if HISTORY in settings.modes else None
+        self.rows = 0
+        """Changes that were applied."""
+
+    @property
+    def name(self) -> str:
+        """SCHEMA.TABLE."""
+        return ".".join(self.key)
+
+    @property
+    def place(self) -> FeedPlace | None:
+        """Up to where all of it is fed; None: nothing is there."""
+        places = [one.place for one in (self.current, self.history) if one is not None]
+        found = [one for one in places if one is not None]
+        return min(found) if found else None
+
+    def definition_at(self, place: FeedPlace, upto: FeedPlace) -> Table | None:
+        """The table for an event at a place."""
+        return self._reading.table(self.key, place, upto)
+
+    # ---- a batch ----
+
+    def apply(self, batch: FeedBatch, part: TablePart) -> None:
+        """Brings the table to the batch's end. Raises: FeedStop; what was committed before is whole transactions."""
+        self._note_undecided(batch, part)
+        if CURRENT in self._settings.modes:
+            self._apply_current(batch, part)
+        if HISTORY in self._settings.modes:
+            self._apply_history(batch, part)
+
+    def _apply_history(self, batch: FeedBatch, part: TablePart) -> None:
+        if self.history is None:
+            if not part.rows.num_rows and not part.definitions:
+                return
+            self.history = self._lake.create(HISTORY, self.key, CHANGE_COLUMNS, {}, batch.start)
+        place = self.history.place
+        if place is not None and place >= batch.end:
+            return
+        for one in (*batch.unseen, *part.unseen):
+            if self._is_touched(one, batch, part):
+                self.mark_stale(self.history, one)
+        rows = behind(part.rows, place)
+        rows = self._kept(rows, batch, self._engine(part, batch))
+        tables = [rows.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)]
+        told = [one for one in part.definitions if place is None or one.start >= place]
+        if told:
+            tables.append(_definition_rows(told))
+        table = pa.concat_tables(tables)
+        if table.num_rows:
+            self.history.append(
+                table.sort_by([("sequence", "ascending"), ("row", "ascending")]) if told else table, batch.end
+            )
+
+    def _engine(self, part: TablePart, batch: FeedBatch) -> str:
+        if not part.rows.num_rows or not (batch.rolled_back or batch.prepared):
+            return ""
+        first = part.rows.slice(0, 1).to_pylist()[0]
+        found = self.definition_at(FeedPlace.at(first["file"], first["position"]), batch.end)
+        return found.engine.lower() if found is not None else ""
+
+    def _kept(self, rows: pa.Table, batch: FeedBatch, engine: str) -> pa.Table:
+        """The rows without those that the source took back, or has not decided about."""
+        away = set(batch.prepared)
+        if engine not in _KEEPS:
+            away |= batch.rolled_back
+        if not away or not rows.num_rows:
+            return rows
+        return rows.filter(pc.invert(pc.is_in(rows.column(AT), pa.array(sorted(away), pa.int64()))))
+
+    def _apply_current(self, batch: FeedBatch, part: TablePart) -> None:
+        rows = self._kept(part.rows, batch, self._engine(part, batch))
+        applied = batch.start
+        marks = [one for one in (*batch.unseen, *part.unseen) if self._is_touched(one, batch, part)]
+        # A definition at the start of its own transaction: what that has of rows comes behind it.
+        events: list[FedDefinition | UnseenChange] = [*part.definitions, *marks]
+        events.sort(key=lambda one: (one.start, one.position))
+        for one in events:
+            if isinstance(one, UnseenChange):
+                self.mark_stale(self.current, one)
+                continue
+            if self.current is not None or one.action == CREATED:
+                self._apply_rows(between(rows, applied, one.start), one.start, batch)
+                own = between(rows, one.start, one.end).num_rows
+                self._apply_definition(one, one.start if own else one.end, batch)
+            applied = one.start
+        self._apply_rows(between(rows, applied, None), batch.end, batch)
+
+    def _apply_rows(self, rows: pa.Table, place: FeedPlace, batch: FeedBatch) -> None:
+        if self.current is None and self._settings.assume_empty and rows.num_rows:
+            self._create_assumed(rows, batch)
+        if self.current is None or not rows.num_rows:
+            return
+        fed = self.current.place
+        if fed is not None and fed >= place:
+            return
+        rows = behind(rows, fed)
+        if not rows.num_rows:
+            return
+        known, told = self._table_rows(rows, batch)
+        snapshot = bool(self.current.properties.get(SNAPSHOT))
+        changes = rows.select(CHANGES.names)
+        try:
+            net = net_changes(self._connection, changes, told)
+        except ImagesNotWhole:
+            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+            net = completed_changes(self._connection, changes, told, self.current.rows_of, unknown=unknown)
+            if unknown:
+                self._leave_to_snapshot(unknown)
+        if net.num_rows:
+            self.current.merge(net, lake_key(known), place)
+        self.rows += rows.num_rows
+
+    def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
+        """The running snapshot is to read these keys, too."""
+        if self.current is not None:
+            state = json.loads(self.current.properties.get(SNAPSHOT) or "{}")
+            state["pending"] = [*state.get("pending", []), *([json.loads(one) for one in key] for key in keys)]
+            self.current.set_properties({SNAPSHOT: json.dumps(state)})
+
+    def _table_rows(self, rows: pa.Table, batch: FeedBatch) -> tuple[Table, TableRows]:
+        """The definition that rows have, and how they are kept. Raises: FeedStop where the lake's table has others columns."""
+        ends = [rows.slice(0, 1).to_pylist()[0], rows.slice(rows.num_rows - 1, 1).to_pylist()[0]]
+        places = [FeedPlace.at(one["file"], one["position"]) for one in ends]
+        told = self._reading.told(places[0])
+        first, last = (self.definition_at(place, batch.end) for place in places)
+        if first is None or last is None:
+            raise table_stop("definition_unknown", told, self.name, "Nobody knows the table's columns there.")
+        if first.columns != last.columns:
+            raise table_stop(
+                "definition_gap",
+                told,
+                self.name,
+                "The table was changed behind it by a statement that the archive has not.",
+            )
+        columns = lake_columns(first, told)
+        lake = self.current.schema if self.current is not None else lake_schema(columns)
+        for one in columns:
+            at = lake.get_field_index(one.name)
+            if at < 0 or lake.field(at).type != one.arrow:
+                raise table_stop(
+                    "definition_gap",
+                    told,
+                    self.name,
+                    f"Column {one.name} is {one.source.type}, and the lake's table has "
+                    + ("no such column" if at < 0 else f"{lake.field(at).type} for it")
+                    + ": the archive has no statement that changed it.",
+                )
+        key = lake_key(first)
+        if not key:
+            raise table_stop("key_lost", told, self.name, "The table has no key by which rows are found.")
+        return first, TableRows(self.name, columns, key, told)
+
+    def _create_assumed(self, rows: pa.Table, batch: FeedBatch) -> None:
+        one = rows.slice(0, 1).to_pylist()[0]
+        found = self.definition_at(FeedPlace.at(one["file"], one["position"]), batch.end)
+        if found is not None and lake_key(found):
+            self._create(found, batch.start)
+
+    def _create(self, table: Table, place: FeedPlace) -> None:
+        columns = lake_columns(table, self._reading.told(place))
+        self.current = self._lake.create(CURRENT, self.key, lake_schema(columns), {}, place)
+
+    # ---- definitions ----
+
+    def _apply_definition(self, definition: FedDefinition, place: FeedPlace, batch: FeedBatch) -> None:
+        """Raises: FeedStop where it cannot be followed."""
+        fed = self.current.place if self.current is not None else None
+        if fed is not None and fed >= definition.end:
+            return
+        at = FeedPlace(definition.start.generation, definition.start.number, definition.position)
+        told = self._reading.told(at)
+        after = self.definition_at(at, batch.end)
+        if definition.action == CREATED:
+            self._created(definition, after, place, told)
+            return
+        if self.current is None:
+            return
+        if definition.action in (DROPPED, TRUNCATED):
+            self.current.clear(place)
+            self._freshen()
+            return
+        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
+        if definition.action == RENAMED:
+            raise table_stop("table_renamed", told, self.name, f"A table was renamed: {_short(definition.text)}.")
+        if before is None or after is None:
+            raise table_stop(
+                "definition_unknown",
+                told,
+                self.name,
+                f"It is not understood what this does to the table: {_short(definition.text)}.",
+            )
+        if definition.action != ALTERED:
+            if before.columns == after.columns and before.keys == after.keys:
+                return
+            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+        lake = self.current.schema
+        change = alteration(definition, before, after, lake, told, empty=_is_empty(self.current))
+        if change.schema == lake and not change.filled and not change.renamed:
+            return
+        try:
+            self.current.evolve(change, place)
+        except CannotEvolve as error:
+            raise table_stop("column_changed", told, self.name, f"The lake's format cannot follow: {error}.") from None
+
+    def _created(self, definition: FedDefinition, after: Table | None, place: FeedPlace, told: str) -> None:
+        if after is None:
+            if self.current is None:
+                return
+            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+        if self.current is None:
+            if lake_key(after):
+                self._create(after, place)
+            return
+        if _is_empty(self.current):
+            self.current.evolve(recreated(lake_columns(after, told)), place)
+        # else it said IF NOT EXISTS: rows would have been taken away by the DROP before
+
+    def _freshen(self) -> None:
+        """Behind TRUNCATE and DROP all is known."""
+        if self.current is not None and self.current.properties.get(STALE_FROM):
+            self.current.set_properties({STALE_FROM: "", STALE_REASON: ""})
+
+    # ---- what the binlog does not tell ----
+
+    def _note_undecided(self, batch: FeedBatch, part: TablePart) -> None:
+        if not (batch.prepared or batch.rolled_back) or not part.rows.num_rows:
+            return
+        places = set(part.rows.column(AT).to_pylist())
+        for version in sorted(batch.prepared & places):
+            part.unseen.append(unseen_at(version, "an XA transaction that was prepared"))
+        engine = self._engine(part, batch)
+        if engine not in _KEEPS and engine not in _SURE:
+            for version in sorted(batch.rolled_back & places):
+                part.unseen.append(unseen_at(version, "a transaction that was rolled back; its engine is not known"))
+
+    def _is_touched(self, one: UnseenChange, batch: FeedBatch, part: TablePart) -> bool:
+        if one.rollback_in is not None:
+            return bool(part.rows.num_rows) and one.start.version in set(part.rows.column(AT).to_pylist())
+        if one in part.unseen or one.words is None or self._settings.every_statement:
+            return True
+        return self.key[1].lower() in one.words and (one.schema == self.key[0] or self.key[0].lower() in one.words)
+
+    def mark_stale(self, table: LakeTable | None, one: UnseenChange) -> None:
+        """From there on the table may be another than the source's; nothing where it is fed further, or is stale already."""
+        if table is None or table.properties.get(STALE_FROM):
+            return
+        fed = table.place
+        if fed is None or fed <= one.start:
+            table.set_properties({STALE_FROM: self._reading.told(one.start), STALE_REASON: one.reason})
+
+
+def unseen_at(version: int, reason: str) -> UnseenChange:
+    """Something that the binlog does not tell, of one table."""
+    return UnseenChange(FeedPlace.of_version(version), frozenset(), reason)
+
+
+def behind(rows: pa.Table, place: FeedPlace | None) -> pa.Table:
+    """Rows of transactions that begin at `place` or behind it."""
+    if place is None or not rows.num_rows:
+        return rows
+    first = rows.column(AT)[0].as_py()
+    return rows if first >= place.version else rows.filter(pc.greater_equal(rows.column(AT), place.version))
+
+
+def between(rows: pa.Table, start: FeedPlace, end: FeedPlace | None) -> pa.Table:
+    """Rows of transactions that begin in [start, end)."""
+    kept = behind(rows, start)
+    if end is None or not kept.num_rows:
+        return kept
+    return kept.filter(pc.less(kept.column(AT), end.version))
+
+
+def _is_empty(table: LakeTable) -> bool:
+    with table.scan() as reader:
+        return not any(batch.num_rows for batch in reader)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _definition_rows(definitions: list[FedDefinition]) -> pa.Table:
+    rows = [
+        {
+            "sequence": one.sequence,
+            "row": -1,
+            "operation": one.action,
+            "before": None,
+            "after": None,
+            "time": None,
+            "gtid": None,
+            "file": None,
+            "transaction": one.start.position,
+        }
+        for one in definitions
+    ]
+    return pa.Table.from_pylist(rows, schema=CHANGE_COLUMNS)

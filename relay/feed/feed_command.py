@@ -1,0 +1,202 @@
+"""`binlog-relay feed`: what is typed becomes a feed, its outcome lines for people and an exit code."""
+
+import contextlib
+import fcntl
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+
+if TYPE_CHECKING:
+    from relay.feed.feed_config import FeedSection
+
+
+def check_feed_installed() -> None:
+    """Raises: CommandFailed."""
+    try:
+        import deltalake  # noqa: F401
+        import duckdb  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
+
+
+def loaded_feed(path: Path) -> "FeedSection":
+    """The settings of a feed.toml. Raises: CommandFailed."""
+    check_feed_installed()
+    from relay.config.text.problems import ConfigError
+    from relay.feed.feed_config import load_feed_config
+
+    try:
+        return load_feed_config(path)
+    except ConfigError as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRequest:
+    """What was typed. `server`: HOST:PORT of one that has the source's data of `position` and does not change."""
+
+    tables: tuple[str, ...] = ()
+    all_tables: bool = False
+    server: str | None = None
+    position: str | None = None
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator["FeedSection"]:
+    """The settings, with the file locked against a second feed of this machine. Raises: CommandFailed."""
+    section = loaded_feed(path)
+    from relay.audit.plan.series_files import NothingToRead
+    from relay.feed.rows.feed_stop import FeedStop
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CommandFailed(
+                f"A feed with {path} runs already. End it first; what is not committed is done again.", WRONG_USE
+            ) from None
+        try:
+            yield section
+        except FeedStop as stop:
+            raise CommandFailed(str(stop), FINDINGS) from None
+        except NothingToRead as error:
+            raise CommandFailed(str(error), WRONG_USE) from None
+
+
+def follow(path: Path, *, once: bool) -> None:
+    """Feeds. Raises: CommandFailed."""
+    with _locked(path) as section:
+        from relay.feed.feed_run import FeedFailed, run_feed
+
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+        try:
+            run_feed(section, say, once=once, ended=ended)
+        except FeedFailed as error:
+            raise CommandFailed(str(error), SOURCE_UNREACHABLE) from None
+
+
+def snapshot(path: Path, request: SnapshotRequest) -> None:
+    """Loads tables from the source while it feeds. Raises: CommandFailed."""
+    if not request.tables and not request.all_tables:
+        raise CommandFailed("feed snapshot needs --table SCHEMA.TABLE or --all", WRONG_USE)
+    if (request.server is None) != (request.position is None):
+        raise CommandFailed(
+            "--server and --position go together: a server that has the data of that position", WRONG_USE
+        )
+    with _locked(path) as section:
+        from relay.feed.feed_run import open_engine
+        from relay.feed.snapshot.snapshot_run import run_snapshots
+
+        if section.source is None:
+            raise CommandFailed(
+                f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
+            )
+        run_snapshots(open_engine(section), section.source, request, say)
+
+
+def status(path: Path, *, as_json: bool) -> bool:
+    """Prints each table's state; whether one is not current. Raises: CommandFailed."""
+    section = loaded_feed(path)
+    from relay.audit.plan.series_files import NothingToRead
+    from relay.feed.feed_report import feed_report
+    from relay.feed.feed_run import open_engine
+    from relay.feed.rows.feed_stop import FeedStop
+
+    try:
+        report = feed_report(open_engine(section))
+    except FeedStop as stop:
+        raise CommandFailed(str(stop), FINDINGS) from None
+    except NothingToRead as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    for one in report:
+        if as_json:
+            print_json(one)
+            continue
+        stale = f"; stale from {one['stale_from']}: {one['stale_reason']}" if one["stale_from"] else ""
+        sys.stdout.write(
+            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
+        )
+    return any(one["state"] != "current" for one in report)
+
+
+def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
+    """Compares tables with the source; whether something differs. Raises: CommandFailed."""
+    with _locked(path) as section:
+        from dataclasses import asdict
+
+        from relay.feed.feed_run import open_engine
+        from relay.feed.snapshot.source_rows import SourceRows
+        from relay.feed.snapshot.table_comparison import TableComparison
+
+        if section.source is None:
+            raise CommandFailed(
+                f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
+            )
+        engine = open_engine(section)
+        found = False
+        with SourceRows(section.source) as source:
+            for key, table in sorted(engine.tables.items()):
+                if table.current is None or (tables and table.name not in tables):
+                    continue
+                outcome = TableComparison(engine, source, key, section.source.chunk_rows).run()
+                found = found or not outcome.same
+                if as_json:
+                    print_json({**asdict(outcome), "same": outcome.same})
+                    continue
+                verdict = (
+                    "same"
+                    if outcome.same
+                    else (
+                        f"DIFFERENT: {outcome.different} rows differ, {outcome.missing} are missing, {outcome.extra} too many"
+                    )
+                )
+                sys.stdout.write(
+                    f"{outcome.table}: {verdict}; {outcome.rows} rows in {len(outcome.ranges)} ranges compared, "
+                    f"{outcome.skipped} changed meanwhile\n"
+                )
+                for line in outcome.shown:
+                    sys.stdout.write(f"  {line}\n")
+        engine.close()
+        return found
+
+
+def compact(path: Path, *, target_mb: int, keep_hours: int, as_json: bool) -> None:
+    """Makes larger files of small ones, and takes away what only old versions have. Raises: CommandFailed."""
+    with _locked(path) as section:
+        from relay.feed.feed_run import open_engine
+
+        engine = open_engine(section)
+        for _key, table in sorted(engine.tables.items()):
+            for kind, lake in (("current", table.current), ("changes", table.history)):
+                if lake is None:
+                    continue
+                done = {**lake.compact(target_mb << 20), **lake.expire(keep_hours)}
+                kept = {name: value for name, value in done.items() if isinstance(value, int)}
+                if as_json:
+                    print_json({"table": table.name, "kind": kind, **kept})
+                else:
+                    sys.stdout.write(
+                        f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
+                    )
+
+
+def say(text: str) -> None:
+    """A line for whoever watches."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def print_json(facts: Any) -> None:
+    """One object a line."""
+    import json
+
+    sys.stdout.write(json.dumps(facts, ensure_ascii=False, default=str) + "\n")

@@ -1,0 +1,102 @@
+"""feed.toml: what is fed, from where, into what."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+
+from relay.config.model_problems import model_problem
+from relay.config.text.passwords import password_text
+from relay.config.text.problems import ConfigError
+from relay.config.text.toml_text import read_toml
+from relay.config.toml_section import TomlSection
+from relay.config.values import NonEmpty, PathText, Port
+
+
+class StorageSection(TomlSection):
+    """[feed.storage]: how a bucket is reached. What is not given is taken from the environment (AWS_…)."""
+
+    endpoint: NonEmpty | None = None
+    region: NonEmpty | None = None
+    access_key_id: NonEmpty | None = None
+    access_key_id_file: PathText | None = None
+    secret_access_key_file: PathText | None = None
+    secret_access_key_env: NonEmpty | None = None
+    allow_http: bool = False
+
+    def options(self) -> dict[str, str]:
+        """As delta-rs takes them. Raises: OSError, KeyError."""
+        found = {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": self.region,
+            "AWS_ACCESS_KEY_ID": self.access_key_id
+            or (Path(self.access_key_id_file).read_text().strip() if self.access_key_id_file else None),
+            "AWS_SECRET_ACCESS_KEY": Path(self.secret_access_key_file).read_text().strip()
+            if self.secret_access_key_file
+            else (os.environ[self.secret_access_key_env] if self.secret_access_key_env else None),
+            "AWS_ALLOW_HTTP": "true" if self.allow_http else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class FeedSource(TomlSection):
+    """[feed.source]: the source itself, for snapshots and `feed verify`. The account needs SELECT and REPLICATION CLIENT."""
+
+    host: NonEmpty
+    port: Port = 3306
+    user: NonEmpty
+    password: SecretStr | None = None
+    password_file: PathText | None = None
+    password_env: NonEmpty | None = None
+    chunk_rows: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """So many rows are read, and locked against changes, at once."""
+
+    def password_of(self) -> str:
+        """The password. Raises: OSError."""
+        return password_text(self.password, self.password_file, self.password_env, None) or ""
+
+
+class FeedSection(TomlSection):
+    """[feed]."""
+
+    archive: NonEmpty
+    target: NonEmpty
+    format: Literal["delta", "iceberg"] = "delta"
+    catalog: NonEmpty | None = None
+    """Of Iceberg: a file for SQLite, or a URL of SQLAlchemy; without: catalog.sqlite in the target, which is a directory then."""
+    tables: Annotated[list[NonEmpty], Field(min_length=1)] = ["*.*"]
+    exclude: list[NonEmpty] = []
+    modes: Annotated[list[Literal["current", "changes"]], Field(min_length=1)] = ["current", "changes"]
+    start: NonEmpty = "earliest"
+    interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 5.0
+    batch_mb: Annotated[int, Field(ge=1, le=1024)] = 32
+    memory_mb: Annotated[int, Field(ge=64)] = 512
+    statement_changes: Literal["every", "named"] = "every"
+    assume_empty: bool = False
+    storage: StorageSection = StorageSection()
+    source: FeedSource | None = None
+
+    @field_validator("tables", "exclude")
+    @classmethod
+    def _patterns(cls, value: list[str]) -> list[str]:
+        for one in value:
+            if "." not in one:
+                raise ValueError(f"{one!r} names no schema: write SCHEMA.TABLE, shop.* or *.orders")
+        return value
+
+
+class FeedConfig(TomlSection):
+    """A whole feed.toml."""
+
+    section: Annotated[FeedSection, Field(alias="feed")]
+
+
+def load_feed_config(path: Path) -> FeedSection:
+    """Reads feed.toml. Raises: ConfigError, with all mistakes."""
+    data: dict[str, Any] = read_toml(path)
+    try:
+        return FeedConfig.model_validate(data).section
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise ConfigError(path, [model_problem(detail, data) for detail in details]) from None

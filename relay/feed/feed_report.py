@@ -1,0 +1,65 @@
+"""How far a feed is: each table's place and state, and how much of the archive is not in the lake yet."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from relay.audit import arrow
+from relay.feed.engine import FeedEngine
+from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
+from relay.feed.progress_table import current_state
+from relay.feed.rows.feed_place import FeedPlace
+
+
+def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
+    """One object a table."""
+    end = engine.reading.newest()
+    done = engine.progress.place
+    found = []
+    for key, table in sorted(engine.tables.items()):
+        places = [one for one in (table.place, done) if one is not None]
+        place = max(places) if places else engine.place
+        stale = table.current or table.history
+        properties: Mapping[str, str] = stale.properties if stale is not None else {}
+        found.append(
+            {
+                "table": table.name,
+                "state": current_state(table),
+                "place": engine.reading.told(place),
+                "behind_bytes": bytes_between(engine, place, end),
+                "behind_s": _behind_s(engine, place, end),
+                "stale_from": properties.get(STALE_FROM),
+                "stale_reason": properties.get(STALE_REASON),
+                "current": _address(engine, "current", key, table.current),
+                "changes": _address(engine, "changes", key, table.history),
+            }
+        )
+    return found
+
+
+def _address(engine: FeedEngine, kind: str, key: tuple[str, str], table: LakeTable | None) -> str | None:
+    return None if table is None else engine.lake.address(kind, *key)
+
+
+def bytes_between(engine: FeedEngine, start: FeedPlace, end: FeedPlace) -> int:
+    """How many bytes of binlog are between two places, as far as their files are there."""
+    return engine.reading.bytes_between(start, end)
+
+
+def _behind_s(engine: FeedEngine, start: FeedPlace, end: FeedPlace) -> float:
+    """How old the first transaction is that is not in the lake; 0: there is none."""
+    if start >= end:
+        return 0.0
+    with arrow.read(
+        engine.reading.path,
+        "transactions",
+        columns=("last_time",),
+        start=engine.reading.text(start),
+        end=engine.reading.text(end),
+        overlap="executed",
+    ) as reader:
+        for batch in reader:
+            for one in batch.column("last_time").to_pylist():
+                if one is not None:
+                    return max(0.0, round(float(time.time() - one.timestamp()), 1))
+    return 0.0

@@ -1,0 +1,223 @@
+"""Tables of Delta, by delta-rs: no JVM. The place is the version in the `txn` action of each commit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+
+from relay.feed.lake.lake_names import folder_name
+from relay.feed.lake.lake_rows import evolved_batch, matching_rows
+from relay.feed.lake.lake_table import APP_ID, SchemaChange
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+
+_BATCH_ROWS: Final = 1 << 16
+_PLACE: Final = "binlog-relay.place"
+_WRITER: Final = WriterProperties(compression="SNAPPY")
+
+
+def _commit(place: FeedPlace | None) -> CommitProperties:
+    if place is None:
+        return CommitProperties(max_commit_retries=3)
+    return CommitProperties(
+        custom_metadata={_PLACE: str(place.version)},
+        app_transactions=[Transaction(APP_ID, place.version)],
+        max_commit_retries=3,
+    )
+
+
+class DeltaLakeTable:
+    """One table of Delta."""
+
+    def __init__(self, table: DeltaTable, connection: duckdb.DuckDBPyConnection) -> None:
+        self._table = table
+        self._connection = connection
+
+    @property
+    def place(self) -> FeedPlace | None:
+        """Up to where it was fed."""
+        version = self._table.transaction_version(APP_ID)
+        return None if version is None else FeedPlace.of_version(version)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return arrow_schema_of(self._table)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        return {name: value for name, value in self._table.metadata().configuration.items() if value}
+
+    @property
+    def version(self) -> int:
+        """Its newest version."""
+        return self._table.version()
+
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+        """Net changes, in one MERGE."""
+        known = self.schema
+        for one in known:
+            if one.name not in changes.column_names:  # dropped at the source: NULL from there
+                changes = changes.append_column(one, pa.nulls(changes.num_rows, one.type))
+        merger = self._table.merge(
+            changes,
+            predicate=" AND ".join(f"t.{_name(column)} = s.{_name(column)}" for column in key),
+            source_alias="s",
+            target_alias="t",
+            streamed_exec=False,
+            writer_properties=_WRITER,
+            commit_properties=_commit(place),
+        )
+        columns = {_name(one.name): f"s.{_name(one.name)}" for one in known}
+        newer = f"s.{_name(SEQUENCE)} >= t.{_name(SEQUENCE)}"
+        merger.when_matched_delete(f"s.{_name(DELETED)} AND {newer}").when_matched_update(
+            updates=columns, predicate=f"NOT s.{_name(DELETED)} AND {newer}"
+        ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
+
+    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+        """More rows."""
+        write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_WRITER)
+        self._table.update_incremental()
+
+    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+        """These rows in place of all there are."""
+        self._overwrite(rows.schema, rows.to_batches(), place)
+
+    def clear(self, place: FeedPlace) -> None:
+        """No row any more."""
+        self._overwrite(self.schema, self.schema.empty_table().to_reader(), place)
+
+    def advance(self, place: FeedPlace) -> None:
+        """A commit without data."""
+        self._table.alter.set_table_properties(
+            {_PLACE: str(place.version)}, raise_if_not_exists=False, commit_properties=_commit(place)
+        )
+
+    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+        """Other columns. Columns that only come to it are added; for anything else the table is written anew, in one commit."""
+        known = self.schema
+        added = [one for one in change.schema if known.get_field_index(one.name) < 0]
+        same = [one for one in change.schema if known.get_field_index(one.name) >= 0]
+        rewrite = (
+            change.emptied
+            or change.renamed
+            or change.filled
+            or any(known.field(one.name).type != one.type for one in same)
+        )
+        if not rewrite:
+            if added:
+                from deltalake import Schema
+
+                fields = Schema.from_arrow(pa.schema(added)).fields
+                self._table.alter.add_columns(fields, commit_properties=_commit(place))
+            else:
+                self.advance(place)
+            return
+        if change.emptied:
+            self._overwrite(change.schema, change.schema.empty_table().to_reader(), place)
+            return
+        reader = self.scan()
+        self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place)
+
+    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace) -> None:
+        write_deltalake(
+            self._table,
+            pa.RecordBatchReader.from_batches(schema, rows),
+            mode="overwrite",
+            schema_mode="overwrite",
+            commit_properties=_commit(place),
+            writer_properties=_WRITER,
+        )
+        self._table.update_incremental()
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Sets properties; '' takes one away."""
+        self._table.alter.set_table_properties(
+            dict(properties), raise_if_not_exists=False, commit_properties=_commit(None)
+        )
+
+    def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
+        """Its rows."""
+        table = self._table
+        if version is not None:
+            table = DeltaTable(table.table_uri, version=version, storage_options=table._storage_options)
+        dataset = table.to_pyarrow_dataset()
+        return dataset.scanner(columns=list(columns) if columns else None, batch_size=_BATCH_ROWS).to_reader()
+
+    def rows_of(self, keys: pa.Table) -> pa.Table:
+        """The rows that have one of these keys."""
+        return matching_rows(self._connection, self.scan(), keys, self.schema)
+
+    def compact(self, target_bytes: int) -> Mapping[str, Any]:
+        """Small files into larger ones."""
+        found: Mapping[str, Any] = self._table.optimize.compact(target_size=target_bytes)
+        return found
+
+    def expire(self, keep_hours: int) -> Mapping[str, Any]:
+        """Takes away files that only older versions have."""
+        gone = self._table.vacuum(retention_hours=keep_hours, dry_run=False, enforce_retention_duration=False)
+        self._table.create_checkpoint()
+        self._table.cleanup_metadata()
+        return {"files_removed": len(gone)}
+
+    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+        """(version, place) of the versions that there still are."""
+        found = []
+        for entry in self._table.history():
+            if _PLACE in entry:
+                found.append((int(entry["version"]), FeedPlace.of_version(int(entry[_PLACE]))))
+        return reversed(found)
+
+
+def arrow_schema_of(table: DeltaTable) -> pa.Schema:
+    """The table's columns as Arrow's, texts and bytes with 32-bit offsets."""
+    found = pa.schema(table.schema().to_arrow())
+    plain = {
+        pa.large_string(): pa.string(),
+        pa.large_binary(): pa.binary(),
+        pa.string_view(): pa.string(),
+        pa.binary_view(): pa.binary(),
+    }
+    return pa.schema([pa.field(one.name, plain.get(one.type, one.type)) for one in found])
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+class DeltaLake:
+    """Tables of Delta under a directory or URL: KIND/SCHEMA/TABLE."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str], connection: duckdb.DuckDBPyConnection) -> None:
+        self._root = root.rstrip("/")
+        self._options = dict(storage_options)
+        self._connection = connection
+
+    def address(self, kind: str, schema: str, table: str) -> str:
+        """Its path or URL."""
+        return "/".join((self._root, kind, *(folder_name(part) for part in (schema, table) if part)))
+
+    def open(self, kind: str, schema: str, table: str) -> DeltaLakeTable | None:
+        """A table that is there."""
+        address = self.address(kind, schema, table)
+        if not DeltaTable.is_deltatable(address, storage_options=self._options):
+            return None
+        return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
+
+    def create(
+        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+    ) -> DeltaLakeTable:
+        """An empty table."""
+        made = DeltaTable.create(
+            self.address(kind, *name),
+            schema=schema,
+            mode="error",
+            storage_options=self._options,
+            configuration={"delta.checkpointInterval": "20", **properties},
+            commit_properties=_commit(place),
+            raise_if_key_not_exists=False,
+        )
+        return DeltaLakeTable(made, self._connection)

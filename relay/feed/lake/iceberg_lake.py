@@ -1,0 +1,368 @@
+"""Tables of Iceberg, by pyiceberg: a catalog in SQLite (or what SQLAlchemy knows), no JVM.
+
+The place is a property of the table that is set in the same commit as the data, and one of the snapshot.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual
+from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
+from pyiceberg.table import Table, Transaction
+
+from relay.feed.lake.lake_names import folder_name
+from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows
+from relay.feed.lake.lake_table import CannotEvolve, SchemaChange
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.lake_columns import DELETED
+
+_PLACE: Final = "binlog-relay.place"
+_PLAIN: Final = {
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+}
+_OPTIONS: Final = {
+    "AWS_ENDPOINT_URL": "s3.endpoint",
+    "AWS_REGION": "s3.region",
+    "AWS_ACCESS_KEY_ID": "s3.access-key-id",
+    "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key",
+}
+
+
+class IcebergLakeTable:
+    """One table of Iceberg."""
+
+    def __init__(self, table: Table, connection: duckdb.DuckDBPyConnection) -> None:
+        self._table = table
+        self._connection = connection
+
+    @property
+    def place(self) -> FeedPlace | None:
+        """Up to where it was fed."""
+        text = self._table.properties.get(_PLACE)
+        return None if text is None else FeedPlace.of_version(int(text))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        found = self._table.schema().as_arrow()
+        return pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in found])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        return {name: value for name, value in self._table.properties.items() if value}
+
+    @property
+    def version(self) -> int:
+        """Its newest snapshot's number; 0: it has none."""
+        snapshot = self._table.current_snapshot()
+        return 0 if snapshot is None else snapshot.snapshot_id
+
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+        """Net changes: files that have one of the keys are written anew without it, the live rows are added; one commit."""
+        keys = changes.select(list(key))
+        live = changes.filter(pc.invert(changes.column(DELETED)))
+        schema = self.schema
+        rows = pa.Table.from_arrays(
+            [
+                live.column(one.name) if one.name in live.column_names else pa.nulls(live.num_rows, one.type)
+                for one in schema
+            ],
+            schema=schema,
+        )
+        with self._table.transaction() as transaction:
+            self._replace(transaction, self._touched(keys), keys, [rows], place)
+        self._refresh()
+
+    def _touched(self, keys: pa.Table) -> Iterator[Any]:
+        """The files that may have one of the keys."""
+        found: BooleanExpression = AlwaysTrue()
+        for name in keys.column_names:
+            least_most = pc.min_max(keys.column(name)) if not pa.types.is_binary(keys.column(name).type) else None
+            if least_most is not None and not pa.types.is_timestamp(keys.column(name).type):
+                low, high = least_most["min"].as_py(), least_most["max"].as_py()
+                found = And(found, _between(name, low, high))
+        return iter(self._table.scan(row_filter=found).plan_files())
+
+    def _replace(
+        self,
+        transaction: Transaction,
+        files: Iterable[Any],
+        keys: pa.Table | None,
+        rows: Iterable[pa.Table],
+        place: FeedPlace,
+    ) -> None:
+        """The files without rows that have one of the keys (None: none of their rows stays), and `rows`."""
+        metadata, io = transaction.table_metadata, self._table.io
+        gone, made = [], []
+        for task in files:
+            if keys is None:
+                gone.append(task.file)
+                continue
+            there = ArrowScan(
+                table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
+            ).to_table(tasks=[task])
+            kept = there.filter(pc.invert(is_in(self._connection, there, keys)))
+            if kept.num_rows < there.num_rows:
+                gone.append(task.file)
+                if kept.num_rows:
+                    # files are called by their number and this: the same one would write over the file before
+                    made += list(_dataframe_to_data_files(metadata, kept, io, write_uuid=uuid.uuid4()))
+        for one in rows:
+            if one.num_rows:
+                made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))
+        properties = {_PLACE: str(place.version)}
+        update = transaction.update_snapshot(snapshot_properties=properties)
+        with update.overwrite() if gone else update.fast_append() as snapshot:
+            for file in gone:
+                snapshot.delete_data_file(file)
+            for file in made:
+                snapshot.append_data_file(file)
+        transaction.set_properties(properties)
+
+    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+        """More rows."""
+        with self._table.transaction() as transaction:
+            self._replace(transaction, (), None, [rows], place)
+        self._refresh()
+
+    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+        """These rows in place of all there are."""
+        with self._table.transaction() as transaction:
+            self._replace(transaction, self._table.scan().plan_files(), None, [rows], place)
+        self._refresh()
+
+    def clear(self, place: FeedPlace) -> None:
+        """No row any more."""
+        with self._table.transaction() as transaction:
+            self._replace(transaction, self._table.scan().plan_files(), None, [], place)
+        self._refresh()
+
+    def advance(self, place: FeedPlace) -> None:
+        """A commit without data."""
+        with self._table.transaction() as transaction:
+            transaction.set_properties({_PLACE: str(place.version)})
+        self._refresh()
+
+    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+        """Other columns, by Iceberg's own evolution; columns that are filled are written anew. The place comes last."""
+        if change.emptied:
+            self._clear_and_change(change.schema, place)
+            return
+        known = self.schema
+        temporary = {new: f"_renamed_{number}" for number, new in enumerate(change.renamed)}
+        # By names of their own, as two may take each other's.
+        if any(known.get_field_index(old) >= 0 for old in change.renamed.values()):
+            with self._table.update_schema(allow_incompatible_changes=True) as update:
+                for one in change.renamed:
+                    if known.get_field_index(one) >= 0 and one not in change.renamed.values():
+                        update.delete_column((one,))
+            with self._table.update_schema() as update:
+                for new, old in change.renamed.items():
+                    update.rename_column((old,), temporary[new])
+            with self._table.update_schema() as update:
+                for new in change.renamed:
+                    update.rename_column((temporary[new],), new)
+            self._refresh()
+        known = self.schema
+        try:
+            with self._table.update_schema() as update:
+                for field in change.schema:
+                    at = known.get_field_index(field.name)
+                    if at < 0:
+                        update.add_column((field.name,), _iceberg_type(field))
+                    elif known.field(at).type != field.type:
+                        update.update_column((field.name,), _iceberg_type(field))
+        except Exception as error:
+            if "promot" in str(error).lower() or "change" in str(error).lower():
+                raise CannotEvolve(" ".join(str(error).split())) from None
+            raise
+        self._refresh()
+        if not change.filled:
+            self.advance(place)
+            return
+        schema = self.schema
+        filled = SchemaChange(schema, {}, change.filled)
+        with self.scan() as reader, self._table.transaction() as transaction:
+            rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
+            self._replace(transaction, self._table.scan().plan_files(), None, rows, place)
+        self._refresh()
+
+    def _clear_and_change(self, schema: pa.Schema, place: FeedPlace) -> None:
+        """No rows, and these columns: those of another type are other columns then."""
+        with self._table.transaction() as transaction:
+            files = list(self._table.scan().plan_files())
+            if files:
+                before = self.place or place
+                self._replace(transaction, files, None, [], before)
+        self._refresh()
+        known = self.schema
+        other = [
+            one.name for one in known if schema.get_field_index(one.name) < 0 or schema.field(one.name).type != one.type
+        ]
+        with self._table.update_schema(allow_incompatible_changes=True) as update:
+            for name in other:
+                update.delete_column((name,))
+        with self._table.update_schema() as update:
+            for field in schema:
+                if known.get_field_index(field.name) < 0 or field.name in other:
+                    update.add_column((field.name,), _iceberg_type(field))
+        self._refresh()
+        self.advance(place)
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Sets properties; '' takes one away."""
+        with self._table.transaction() as transaction:
+            transaction.set_properties({name: value for name, value in properties.items() if value})
+            gone = [name for name, value in properties.items() if not value and name in self._table.properties]
+            if gone:
+                transaction.remove_properties(*gone)
+        self._refresh()
+
+    def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
+        """Its rows."""
+        schema = self.schema
+        if version is not None and version:
+            snapshot = self._table.snapshot_by_id(version)
+            if snapshot is not None and snapshot.schema_id is not None:
+                then = self._table.schemas()[snapshot.schema_id].as_arrow()
+                schema = pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in then])
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        scan = self._table.scan(selected_fields=tuple(schema.names), snapshot_id=version or None)
+        if version == 0 or self._table.current_snapshot() is None:
+            return pa.RecordBatchReader.from_batches(schema, [])
+        return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
+
+    def rows_of(self, keys: pa.Table) -> pa.Table:
+        """The rows that have one of these keys."""
+        return matching_rows(self._connection, self.scan(), keys, self.schema)
+
+    def compact(self, target_bytes: int) -> Mapping[str, Any]:
+        """Files of less than half of the wanted size into larger ones, some at a time."""
+        done = {"files_removed": 0, "files_added": 0}
+        small = [one for one in self._table.scan().plan_files() if one.file.file_size_in_bytes < target_bytes // 2]
+        while len(small) > 1:
+            group: list[Any] = []
+            size = 0
+            while small and (size < target_bytes or len(group) < 2):
+                group.append(small.pop())
+                size += group[-1].file.file_size_in_bytes
+            metadata, io = self._table.metadata, self._table.io
+            scan = ArrowScan(
+                table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
+            )
+            with self._table.transaction() as transaction:
+                made = list(_dataframe_to_data_files(metadata, scan.to_table(tasks=group), io, write_uuid=uuid.uuid4()))
+                place = self.place
+                properties = {} if place is None else {_PLACE: str(place.version)}
+                with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:
+                    for task in group:
+                        snapshot.delete_data_file(task.file)
+                    for file in made:
+                        snapshot.append_data_file(file)
+            self._refresh()
+            done["files_removed"] += len(group)
+            done["files_added"] += len(made)
+        return done
+
+    def expire(self, keep_hours: int) -> Mapping[str, Any]:
+        """Takes older snapshots out of the table. Their files stay: pyiceberg has no call that removes them."""
+        before = datetime.now(UTC) - timedelta(hours=keep_hours)
+        count = len(self._table.snapshots())
+        self._table.maintenance.expire_snapshots().older_than(before.replace(tzinfo=None)).commit()
+        self._refresh()
+        return {"snapshots_removed": count - len(self._table.snapshots())}
+
+    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+        """(snapshot, place) of the snapshots that there still are."""
+        for snapshot in sorted(self._table.snapshots(), key=lambda one: one.sequence_number or 0):
+            text = snapshot.summary.get(_PLACE) if snapshot.summary is not None else None
+            if text is not None:
+                yield snapshot.snapshot_id, FeedPlace.of_version(int(text))
+
+    def _refresh(self) -> None:
+        self._table.refresh()
+
+
+def _iceberg_type(field: pa.Field) -> Any:
+    from pyiceberg.io.pyarrow import _ConvertToIcebergWithoutIDs, visit_pyarrow
+
+    converted: Any = visit_pyarrow(pa.schema([field]), _ConvertToIcebergWithoutIDs())
+    return converted.fields[0].field_type
+
+
+def _between(name: str, low: Any, high: Any) -> BooleanExpression:
+    least: Any = GreaterThanOrEqual
+    most: Any = LessThanOrEqual
+    return And(least(name, low), most(name, high))
+
+
+def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = [batch.column(batch.schema.get_field_index(one.name)).cast(one.type) for one in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class IcebergLake:
+    """Tables of Iceberg. Namespaces: SCHEMA for current tables, SCHEMA__changes for changes, binlog_relay for `_feed`."""
+
+    def __init__(
+        self, root: str, catalog: str | None, options: Mapping[str, str], connection: duckdb.DuckDBPyConnection
+    ) -> None:
+        self._root = root.rstrip("/")
+        self._connection = connection
+        if "://" not in self._root:
+            Path(self._root).mkdir(parents=True, exist_ok=True)
+            self._root = str(Path(self._root).resolve())
+        if catalog is None:
+            if "://" in self._root:
+                raise ValueError(
+                    'Iceberg in a bucket needs `catalog`: a file for SQLite, or "postgresql+psycopg2://..."'
+                )
+            catalog = f"{self._root}/catalog.sqlite"
+        uri = catalog if "://" in catalog else f"sqlite:///{catalog}"
+        more = {_OPTIONS[name]: value for name, value in options.items() if name in _OPTIONS}
+        self._catalog = SqlCatalog("binlog_relay", uri=uri, warehouse=self._root, **more)
+
+    def _identifier(self, kind: str, schema: str, table: str) -> tuple[str, str]:
+        if not schema:
+            return "binlog_relay", kind
+        return (schema if kind == "current" else f"{schema}__{kind}"), table
+
+    def address(self, kind: str, schema: str, table: str) -> str:
+        """Its name in the catalog."""
+        return ".".join(self._identifier(kind, schema, table))
+
+    def open(self, kind: str, schema: str, table: str) -> IcebergLakeTable | None:
+        """A table that is there."""
+        try:
+            return IcebergLakeTable(self._catalog.load_table(self._identifier(kind, schema, table)), self._connection)
+        except NoSuchTableError:
+            return None
+
+    def create(
+        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+    ) -> IcebergLakeTable:
+        """An empty table."""
+        identifier = self._identifier(kind, *name)
+        with suppress(Exception):
+            self._catalog.create_namespace_if_not_exists(identifier[0])
+        folders = "/".join((kind, *(folder_name(one) for one in name if one)))
+        made = self._catalog.create_table(
+            identifier,
+            schema,
+            location=f"{self._root}/{folders}",
+            properties={_PLACE: str(place.version), "write.metadata.delete-after-commit.enabled": "true", **properties},
+        )
+        return IcebergLakeTable(made, self._connection)

@@ -1,0 +1,69 @@
+"""Rows of a lake by keys, and with other columns."""
+
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.feed.lake.lake_table import SchemaChange
+
+
+def matching_rows(
+    connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, keys: pa.Table, schema: pa.Schema
+) -> pa.Table:
+    """Those of the rows that have one of the keys, in the schema's types."""
+    if keys.num_rows == 0:
+        return schema.empty_table()
+    found = []
+    wanted = keys.column_names
+    numbers = pa.table({**{name: keys.column(name) for name in wanted}}).group_by(wanted).aggregate([])
+    for batch in rows:
+        if batch.num_rows:
+            table = pa.Table.from_batches([batch])
+            table = pa.Table.from_arrays([table.column(f.name).cast(f.type) for f in schema], schema=schema)
+            kept = table.filter(is_in(connection, table, numbers))
+            if kept.num_rows:
+                found.append(kept)
+    return pa.concat_tables(found) if found else schema.empty_table()
+
+
+def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table) -> Any:
+    """For each row of a table whether it has one of the keys, as booleans."""
+    names = keys.column_names
+    left = pa.table({f"k{n}": _naive(table.column(name)) for n, name in enumerate(names)})
+    left = left.append_column("i", pa.array(range(table.num_rows), pa.int64()))
+    right = pa.table({f"k{n}": _naive(keys.column(name)) for n, name in enumerate(names)})
+    connection.register("semi_left", left)
+    connection.register("semi_right", right)
+    try:
+        using = ", ".join(f"k{n}" for n in range(len(names)))
+        found = connection.sql(f"SELECT i FROM semi_left SEMI JOIN semi_right USING ({using})").to_arrow_table()
+    finally:
+        connection.unregister("semi_left")
+        connection.unregister("semi_right")
+    return pc.is_in(left.column("i"), found.column("i").combine_chunks())
+
+
+def _naive(column: Any) -> Any:
+    return column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) and column.type.tz else column
+
+
+def evolved_batch(batch: pa.RecordBatch, change: SchemaChange) -> pa.RecordBatch:
+    """One batch with the columns behind the change."""
+    names = batch.schema.names
+    arrays = []
+    for one in change.schema:
+        old = change.renamed.get(one.name, one.name)
+        if one.name in change.filled:
+            value = change.filled[one.name]
+            arrays.append(
+                pa.nulls(batch.num_rows, one.type)
+                if value is None
+                else pa.repeat(pa.scalar(value, one.type), batch.num_rows)
+            )
+        elif old in names:
+            arrays.append(batch.column(names.index(old)).cast(one.type))
+        else:
+            arrays.append(pa.nulls(batch.num_rows, one.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=change.schema)

@@ -1,0 +1,103 @@
+"""What the feed wants of a table in a lake, whatever its format."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from relay.feed.rows.feed_place import FeedPlace
+
+APP_ID: Final = "binlog-relay"
+STALE_FROM: Final = "binlog-relay.stale-from"
+STALE_REASON: Final = "binlog-relay.stale-reason"
+SNAPSHOT: Final = "binlog-relay.snapshot"
+"""Properties of a table: since when it may be wrong, why, and how far its snapshot is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What becomes of a table's columns: `schema` behind it, `renamed` {new: old}, `filled` {column: value of all rows there are}.
+
+    `emptied`: no row is kept.
+    """
+
+    schema: pa.Schema
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    filled: Mapping[str, Any] = field(default_factory=dict)
+    emptied: bool = False
+
+
+class CannotEvolve(Exception):
+    """The lake's format has no way from a column's type to the other."""
+
+
+class LakeTable(Protocol):
+    """One table. Every method that takes a place commits it with what it does, in one commit: all of it or nothing."""
+
+    @property
+    def place(self) -> FeedPlace | None:
+        """Up to where it was fed; None: nobody fed it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+
+    @property
+    def version(self) -> int:
+        """Its newest version, for time travel."""
+
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+        """Net changes: rows by key with _deleted."""
+
+    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+        """More rows."""
+
+    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+        """These rows in place of all there are."""
+
+    def clear(self, place: FeedPlace) -> None:
+        """No row any more."""
+
+    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+        """Other columns."""
+
+    def advance(self, place: FeedPlace) -> None:
+        """A commit without data."""
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Sets properties; '' takes one away. A commit of its own, without a place."""
+
+    def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
+        """Its rows, of its newest version or an older one."""
+
+    def rows_of(self, keys: pa.Table) -> pa.Table:
+        """The rows that have one of these keys, with all columns."""
+
+    def compact(self, target_bytes: int) -> Mapping[str, Any]:
+        """Small files into larger ones."""
+
+    def expire(self, keep_hours: int) -> Mapping[str, Any]:
+        """Takes away what only versions older than so many hours have."""
+
+    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+        """(version, place) of the versions that there still are, oldest first."""
+
+
+class Lake(Protocol):
+    """Where tables are. `kind`: current, changes or state."""
+
+    def open(self, kind: str, schema: str, table: str) -> LakeTable | None:
+        """A table that is there."""
+
+    def create(
+        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+    ) -> LakeTable:
+        """An empty table, which is fed up to `place`."""
+
+    def address(self, kind: str, schema: str, table: str) -> str:
+        """Where others find it: a path, a URL or a name."""

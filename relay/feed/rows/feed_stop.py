@@ -1,0 +1,25 @@
+"""Why a feed does not go on: a name, a place, what it means, what to do."""
+
+
+class FeedStop(Exception):
+    """The feed committed everything before `place` and nothing behind it. `str()` is for people; `name` is in docs/FEED.md."""
+
+    def __init__(self, name: str, place: str, text: str, advice: str, table: str = "") -> None:
+        of = f" table {table}" if table else ""
+        super().__init__(f"{name}: the feed stopped at {place}{of}. {text} {advice}")
+        self.name = name
+        self.place = place
+        self.text = text
+        self.advice = advice
+        self.table = table
+
+
+SNAPSHOT_ADVICE = (
+    "Load the table anew from the source: `binlog-relay feed snapshot --table {table}`; or leave it out with `exclude`."
+)
+"""The way on that is always there: it sets the table's place behind the trouble."""
+
+
+def table_stop(name: str, place: str, table: str, text: str) -> FeedStop:
+    """A stop that a snapshot of one table ends."""
+    return FeedStop(name, place, text, SNAPSHOT_ADVICE.format(table=table), table)

@@ -1,0 +1,251 @@
+"""Changes whose images have not all columns (MINIMAL, NOBLOB), made whole with what the lake has of the rows before."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.lake_columns import (
+    BYTES,
+    DELETED,
+    DOCUMENT,
+    LABEL,
+    NUMBER,
+    NUMBER_COLUMN,
+    SEQUENCE,
+    TEXT,
+    LakeColumn,
+)
+from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
+
+_FUNCTIONS: Final = ("current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value")
+RowKey = tuple[str, ...]
+"""The key's values as JSON texts, in the key's order."""
+
+
+@dataclass(slots=True)
+class _Fate:
+    """What becomes of a key: the row that the lake has of `base` (None: none of it is wanted) with `values` set, or it is gone."""
+
+    base: RowKey | None
+    values: dict[str, Any] = field(default_factory=dict)
+    sequence: int = 0
+    gone: bool = False
+    moved: bool = False
+
+
+CurrentRows = Callable[[pa.Table], pa.Table]
+"""Keys (typed columns of the key) -> the rows that the lake has of them, with all columns."""
+
+
+def completed_changes(
+    connection: duckdb.DuckDBPyConnection,
+    changes: pa.Table,
+    rows: TableRows,
+    current: CurrentRows,
+    *,
+    unknown: list[RowKey] | None = None,
+) -> pa.Table:
+    """As `net_changes`. `unknown`: rows that the lake has not are left to a snapshot that runs; those that got another key, which it
+    may have passed, are added there.
+
+    Raises: FeedStop, where a row is not in the lake, or nobody knows a default.
+    """
+    fates = _fates(changes, rows)
+    live = [(key, fate) for key, fate in fates.items() if not fate.gone]
+    gone = [(key, fate) for key, fate in fates.items() if fate.gone]
+    found = _whole(connection, live, rows, current)
+    there = set(found.column(NUMBER_COLUMN).to_pylist())
+    missing = [one for number, one in enumerate(live) if number not in there]
+    if missing and unknown is None:
+        raise table_stop(
+            "row_missing",
+            rows.place,
+            rows.name,
+            f"{len(missing)} rows were changed that the lake has not, and the binlog has only their changed columns.",
+        )
+    moved = [(key, fate) for key, fate in missing if fate.moved]
+    for key, fate in moved:
+        fate.base = key  # the snapshot may have read it under its new key
+    more = _whole(connection, moved, rows, current)
+    if unknown is not None:
+        there = set(more.column(NUMBER_COLUMN).to_pylist())
+        unknown += [key for number, (key, _fate) in enumerate(moved) if number not in there]
+    found = pa.concat_tables([found, more]) if more.num_rows else found
+    return together(found, _gone(connection, gone, rows), rows)
+
+
+def _fates(changes: pa.Table, rows: TableRows) -> dict[RowKey, _Fate]:
+    fates: dict[RowKey, _Fate] = {}
+    stored = {one.name for one in rows.columns}
+    for change in changes.to_pylist():
+        before = json.loads(change["before"]) if change["before"] is not None else None
+        after = json.loads(change["after"]) if change["after"] is not None else None
+        sequence = int(change["sequence"])
+        if before is None and after is not None:
+            whole = {one.name: after[one.name] if one.name in after else _default(one, rows) for one in rows.columns}
+            fates[_key(whole, rows)] = _Fate(None, whole, sequence)
+        elif before is not None and after is None:
+            fates[_key(before, rows)] = _Fate(None, {}, sequence, gone=True)
+        elif before is not None and after is not None:
+            old = _key(before, rows)
+            new = _key({**{name: before.get(name) for name in rows.key}, **after}, rows)
+            known = fates.get(old)
+            fate = _Fate(known.base, known.values, sequence) if known is not None and not known.gone else _Fate(old)
+            fate.sequence = sequence
+            # What a before-image has is as good as what the lake has.
+            fate.values = {**before, **fate.values, **after}
+            if stored.issubset(fate.values):
+                fate.base = None  # nothing of the lake is wanted
+            if new != old:
+                fate.moved = True
+                fates[old] = _Fate(None, {}, sequence, gone=True)
+            fates[new] = fate
+    return fates
+
+
+def _key(image: Mapping[str, Any], rows: TableRows) -> RowKey:
+    missing = [name for name in rows.key if image.get(name) is None]
+    if missing:
+        raise table_stop(
+            "key_missing",
+            rows.place,
+            rows.name,
+            f"An image has no {', '.join(missing)}, by which rows are found.",
+        )
+    return tuple(json.dumps(image[name], ensure_ascii=False) for name in rows.key)
+
+
+def _default(column: LakeColumn, rows: TableRows) -> Any:
+    """The value of a column that an INSERT left out, as JSON has it."""
+    found = default_value(column)
+    if found is UNKNOWN:
+        raise table_stop(
+            "default_unknown",
+            rows.place,
+            rows.name,
+            f"An INSERT left column {column.name} out, and nobody knows its default.",
+        )
+    return found
+
+
+UNKNOWN: Final = object()
+
+
+def default_value(column: LakeColumn) -> Any:
+    """A column's default as JSON has a value; UNKNOWN where it is no constant, or nobody knows it."""
+    source = column.source
+    text = source.default
+    if text is None or text.strip().upper() == "NULL":
+        return None if source.nullable else UNKNOWN
+    if "DEFAULT_GENERATED" in source.extra.upper() or any(word in text.lower() for word in _FUNCTIONS):
+        return UNKNOWN
+    text = text.strip()
+    quoted = len(text) >= 2 and text[0] == text[-1] == "'"
+    if quoted:
+        text = text[1:-1].replace("''", "'").replace("\\'", "'").replace("\\\\", "\\")
+    if column.kind == NUMBER:
+        if text.lower().startswith("b'"):
+            return int(text[2:-1], 2)
+        try:
+            if column.sql_type.startswith("DECIMAL(20,0)") or column.sql_type in ("INTEGER", "BIGINT"):
+                return int(text)
+            return float(text) if column.sql_type in ("FLOAT", "DOUBLE") else text
+        except ValueError:
+            return UNKNOWN
+    if column.kind in (BYTES, DOCUMENT):
+        return UNKNOWN
+    if not quoted and column.kind not in (TEXT, LABEL) and not text[:1].isdigit():
+        return UNKNOWN
+    return text
+
+
+def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows: TableRows) -> pa.Table:
+    """Keys in the lake's types, in order, with their number in `n`."""
+    listed = pa.table(
+        {
+            "n": pa.array(range(len(keys)), pa.int64()),
+            "image": pa.array([_image(key, rows) for key in keys], pa.string()),
+        }
+    )
+    connection.register("listed", listed)
+    try:
+        columns = rows.key_columns
+        values = ", ".join(
+            f"{typed(one, f'v[{n + 1}]', f'v[{n + 1}]')} AS {identifier(one.name)}" for n, one in enumerate(columns)
+        )
+        found = connection.sql(
+            f"SELECT n AS {NUMBER_COLUMN}, {values} FROM (SELECT n, json_extract_string(image, {pointers(columns)}) AS v FROM listed) ORDER BY {NUMBER_COLUMN}"
+        ).to_arrow_table()
+    finally:
+        connection.unregister("listed")
+    schema = pa.schema([(NUMBER_COLUMN, pa.int64()), *((one.name, one.arrow) for one in columns)])
+    return pa.Table.from_arrays([found.column(f.name).cast(f.type) for f in schema], schema=schema)
+
+
+def _image(key: RowKey, rows: TableRows) -> str:
+    return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in zip(rows.key, key, strict=True)) + "}"
+
+
+def _gone(connection: duckdb.DuckDBPyConnection, gone: list[tuple[RowKey, _Fate]], rows: TableRows) -> pa.Table:
+    keys = _typed_keys(connection, [key for key, _fate in gone], rows)
+    made = keys.append_column(SEQUENCE, pa.array([fate.sequence for _key, fate in gone], pa.int64()))
+    return made.append_column(DELETED, pa.array([True] * len(gone), pa.bool_())).drop_columns([NUMBER_COLUMN])
+
+
+def _whole(
+    connection: duckdb.DuckDBPyConnection, live: list[tuple[RowKey, _Fate]], rows: TableRows, current: CurrentRows
+) -> pa.Table:
+    """The live rows with all columns, and their numbers; those whose base the lake has not are missing."""
+    based = [(number, fate.base) for number, (_key, fate) in enumerate(live) if fate.base is not None]
+    keys = _typed_keys(connection, [base for _number, base in based], rows)
+    lake = current(keys.drop_columns([NUMBER_COLUMN]))
+    numbered = keys.set_column(0, NUMBER_COLUMN, pa.array([number for number, _base in based], pa.int64()))
+    images = pa.table(
+        {
+            "n": pa.array(range(len(live)), pa.int64()),
+            "sequence": pa.array([fate.sequence for _key, fate in live], pa.int64()),
+            "based": pa.array([fate.base is not None for _key, fate in live], pa.bool_()),
+            "image": pa.array([json.dumps(fate.values, ensure_ascii=False) for _key, fate in live], pa.string()),
+        }
+    )
+    for name, table in (("images", images), ("bases", without_zones(numbered)), ("lake", without_zones(lake))):
+        connection.register(name, table)
+    try:
+        plain = [one for one in rows.columns if one.kind != DOCUMENT]
+        documents = [one for one in rows.columns if one.kind == DOCUMENT]
+        j = f"json_extract(image, {pointers(documents)})" if documents else "NULL"
+        connection.execute(
+            f"CREATE TEMP TABLE texts AS SELECT n, sequence, based, image, json_keys(image) AS has, "
+            f"json_extract_string(image, {pointers(plain)}) AS v, {j} AS j FROM images"
+        )
+        check_texts(connection, rows)
+        at = {one.name: (f"t.v[{n + 1}]", "") for n, one in enumerate(plain)}
+        at |= {one.name: ("", f"nullif(t.j[{n + 1}], 'null'::JSON)") for n, one in enumerate(documents)}
+        values = ", ".join(
+            f"CASE WHEN list_contains(t.has, {literal(one.name)}) THEN {typed(one, *at[one.name])} "
+            f"ELSE l.{identifier(one.name)} END AS {identifier(one.name)}"
+            for one in rows.columns
+        )
+        same = " AND ".join(f"l.{identifier(name)} = b.{identifier(name)}" for name in rows.key)
+        return connection.sql(
+            f"SELECT {values}, t.sequence AS {SEQUENCE}, false AS {DELETED}, t.n AS {NUMBER_COLUMN} FROM texts t LEFT JOIN bases b ON b.{NUMBER_COLUMN} = t.n "
+            f"LEFT JOIN lake l ON {same} WHERE NOT t.based OR l.{SEQUENCE} IS NOT NULL"
+        ).to_arrow_table()
+    finally:
+        for name in ("images", "bases", "lake"):
+            connection.unregister(name)
+        connection.execute("DROP TABLE IF EXISTS texts")
+
+
+def without_zones(table: pa.Table) -> pa.Table:
+    """The same with times as DuckDB compares them without its time zones: those of UTC, naive."""
+    for number, one in enumerate(table.schema):
+        if pa.types.is_timestamp(one.type) and one.type.tz is not None:
+            naive = pa.timestamp("us")
+            table = table.set_column(number, one.with_type(naive), table.column(number).cast(naive))
+    return table

@@ -1,0 +1,94 @@
+"""`feed snapshot`: which tables, from which server, and one after the other while all others are fed."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from protocol.errors import Malformed
+from relay.feed.engine import FeedEngine
+from relay.feed.feed_config import FeedSource
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.lake_columns import lake_key
+from relay.feed.snapshot.source_rows import SourceRows
+from relay.feed.snapshot.table_snapshot import TableSnapshot, begin_snapshot, load_static, snapshots_begun
+from relay.schema_history.tables.source_table import TableName
+
+_PORT: Final = 3306
+
+
+class WantedSnapshots(Protocol):
+    """What is asked for."""
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """SCHEMA.TABLE each."""
+
+    @property
+    def all_tables(self) -> bool:
+        """All that are fed."""
+
+    @property
+    def server(self) -> str | None:
+        """HOST:PORT of one that has the data of `position`."""
+
+    @property
+    def position(self) -> str | None:
+        """FILE:POSITION of the archive."""
+
+
+def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshots, say: Callable[[str], None]) -> None:
+    """Loads the wanted tables; begun ones go on. Raises: FeedStop."""
+    place = engine.reading.newest()
+    keys = _keys(engine, wanted, place)
+    if wanted.server is not None and wanted.position is not None:
+        host, _, port = wanted.server.partition(":")
+        there = source.model_copy(update={"host": host, "port": int(port or _PORT)})
+        with SourceRows(there) as rows:
+            for key in keys:
+                load_static(engine, rows, key, _place(engine, wanted.position), source.chunk_rows, say)
+        return
+    begun = set(snapshots_begun(engine))
+    with SourceRows(source) as rows:
+        for key in keys:
+            if key not in begun:
+                begin_snapshot(engine, key, place, skip_changes=wanted.all_tables)
+        if wanted.all_tables:
+            for table in engine.tables.values():
+                if table.current is None and table.history is not None:
+                    table.history.advance(place)
+        engine.stand()
+        for key in keys:
+            TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
+    engine.close()
+
+
+def _place(engine: FeedEngine, text: str) -> FeedPlace:
+    try:
+        place = FeedPlace.of_text(text)
+        engine.reading.text(place)
+    except (ValueError, Malformed):
+        raise FeedStop("place_unknown", text, "This is no place.", "Give FILE:POSITION, as the dump has it.") from None
+    return place
+
+
+def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedPlace) -> list[TableName]:
+    if wanted.all_tables:
+        found = []
+        for key in engine.reading.names(place):
+            if engine.choice(key):
+                table = engine.reading.table(key, place, place)
+                if table is not None and lake_key(table):
+                    found.append(key)
+        return found
+    keys = []
+    for name in wanted.tables:
+        schema, _, table_name = name.partition(".")
+        if not table_name or not engine.choice((schema, table_name)):
+            raise FeedStop(
+                "table_not_fed",
+                name,
+                "The settings do not feed it.",
+                "Give SCHEMA.TABLE of a table that `tables` names.",
+            )
+        keys.append((schema, table_name))
+    return keys

@@ -1,0 +1,279 @@
+"""Rows of the source by SELECT, as a lake keeps them: the same values as its binlog has."""
+
+import base64
+import contextlib
+import json
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import pymysql
+
+from relay.feed.feed_config import FeedSource
+from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.lake_columns import BYTES, DOCUMENT, SEQUENCE, TIME, LakeColumn
+from relay.feed.rows.net_changes import TableRows
+from relay.schema_history.tables.source_table import TableName
+
+_SHAPE_HEAD: Final = 4
+_TRIES: Final = 20
+_KEYS_AT_ONCE: Final = 200
+_GAVE_WAY: Final = (1205, 1213)
+"""Lock wait timeout, deadlock."""
+
+
+def quoted(name: str) -> str:
+    """A name in backticks, for a statement that takes values."""
+    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
+
+
+class SourceRows:
+    """A connection to the source that reads and never writes."""
+
+    def __init__(self, source: FeedSource) -> None:
+        try:
+            self._connection = pymysql.connect(
+                host=source.host,
+                port=source.port,
+                user=source.user,
+                password=source.password_of(),
+                charset="utf8mb4",
+                autocommit=True,
+                connect_timeout=10,
+                read_timeout=600,
+            )
+        except pymysql.err.MySQLError as error:
+            raise FeedStop(
+                "source_unreachable",
+                f"{source.host}:{source.port}",
+                f"The source said: {error.args[-1]}.",
+                "Correct [feed.source], or give the account SELECT and REPLICATION CLIENT.",
+            ) from None
+        self._cursor = self._connection.cursor()
+        self._run("SET SESSION time_zone = '+00:00', sql_mode = ''")
+        self._run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+    def __enter__(self) -> "SourceRows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        with contextlib.suppress(pymysql.err.Error):
+            self._connection.close()
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            self._cursor.execute(statement, tuple(values))
+            return list(self._cursor.fetchall())
+        except pymysql.err.MySQLError as error:
+            raise FeedStop(
+                "source_refused",
+                "the source",
+                f"It said to {statement[:60]!r}…: {error.args[-1]}.",
+                "The account of [feed.source] needs SELECT on the tables and REPLICATION CLIENT.",
+            ) from None
+
+    def _read(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Rows, again where it was this statement that gave way to a writer."""
+        for _ in range(_TRIES):
+            try:
+                self._cursor.execute(statement, tuple(values))
+                return list(self._cursor.fetchall())
+            except pymysql.err.OperationalError as error:
+                if error.args[0] not in _GAVE_WAY:
+                    break
+            except pymysql.err.MySQLError:
+                break
+        return self._run(statement, values)
+
+    def end(self) -> tuple[str, int]:
+        """File and offset of the newest binlog's end."""
+        for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
+            try:
+                self._cursor.execute(statement)
+                row = self._cursor.fetchone()
+            except pymysql.err.ProgrammingError:
+                continue
+            except pymysql.err.MySQLError as error:
+                raise FeedStop(
+                    "source_refused",
+                    "the source",
+                    f"{statement}: {error.args[-1]}.",
+                    "Give the account REPLICATION CLIENT.",
+                ) from None
+            if row is not None:
+                return str(row[0]), int(row[1])
+        raise FeedStop(
+            "source_without_binlog", "the source", "It writes no binlog.", "Name the source that the relay follows."
+        )
+
+    def chunk(
+        self, key: TableName, rows: TableRows, after: Sequence[Any] | None, count: int, *, locked: bool = True
+    ) -> tuple[pa.Table, list[Any] | None]:
+        """The next rows behind the key `after`, and the last one's key (None: there are no more).
+
+        locked: with shared locks, which wait for whoever has changed them: what is in the binlog by now is seen then.
+        """
+        columns = ", ".join(_shown(one) for one in rows.columns)
+        order = [quoted(name) for name in rows.key]
+        where, values = _behind(order, after)
+        lock = " LOCK IN SHARE MODE" if locked else ""
+        keys = ", ".join(_shown_key(one) for one in rows.key_columns)
+        found = self._read(
+            f"SELECT {columns}, {keys} FROM {quoted(key[0])}.{quoted(key[1])}{where} ORDER BY {', '.join(order)} LIMIT {count}{lock}",
+            values,
+        )
+        width = len(rows.columns)
+        table = lake_table_of([row[:width] for row in found], rows.columns)
+        last = [_kept_key(one) for one in found[-1][width:]] if len(found) == count else None
+        return table, last
+
+    def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
+        """The rows that have one of these keys, with shared locks."""
+        columns = ", ".join(_shown(one) for one in rows.columns)
+        same = " AND ".join(f"{quoted(name)} = %s" for name in rows.key)
+        found: list[Any] = []
+        for first in range(0, len(keys), _KEYS_AT_ONCE):
+            some = keys[first : first + _KEYS_AT_ONCE]
+            where = " OR ".join([f"({same})"] * len(some))
+            found += self._read(
+                f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])} WHERE {where} LOCK IN SHARE MODE",
+                [_as_value(value) for one in some for value in one],
+            )
+        return lake_table_of(found, rows.columns)
+
+
+def _behind(order: Sequence[str], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
+    """WHERE of rows behind a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
+    if after is None:
+        return "", []
+    parts, values = [], []
+    for number, name in enumerate(order):
+        same = [f"{one} = %s" for one in order[:number]]
+        parts.append("(" + " AND ".join([*same, f"{name} > %s"]) + ")")
+        values += [*(_as_value(one) for one in after[:number]), _as_value(after[number])]
+    least = f"{order[0]} >= %s AND " if len(order) > 1 else ""
+    return f" WHERE {least}({' OR '.join(parts)})", ([_as_value(after[0])] if least else []) + values
+
+
+def _kept_key(value: Any) -> Any:
+    """A key's value as JSON has it, for the table's properties."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, Decimal):
+        return {"number": str(value)}
+    return value
+
+
+def _as_value(kept: Any) -> Any:
+    if isinstance(kept, dict):
+        return base64.b64decode(kept["base64"]) if "base64" in kept else Decimal(kept["number"])
+    return kept
+
+
+def _shown_key(one: LakeColumn) -> str:
+    return f"CAST({quoted(one.name)} AS CHAR)" if one.kind == TIME else quoted(one.name)
+
+
+def _shown(one: LakeColumn) -> str:
+    """A column so that SELECT gives all of its value."""
+    name = quoted(one.name)
+    base = one.source.type.split("(")[0].split(" ")[0].lower()
+    if base in ("float", "bit"):
+        return f"{name} + 0e0" if base == "float" else f"{name} + 0"
+    if one.kind == TIME or base in ("time", "decimal", "json"):
+        return f"CAST({name} AS CHAR)"
+    return name
+
+
+def lake_table_of(rows: Sequence[Sequence[Any]], columns: Sequence[LakeColumn]) -> pa.Table:
+    """What SELECT gave, in the lake's types, without _sequence."""
+    arrays = []
+    for number, one in enumerate(columns):
+        values = [_value(row[number], one) for row in rows]
+        if one.kind == TIME or pa.types.is_decimal(one.arrow):
+            arrays.append(_parsed(values, one))
+        else:
+            arrays.append(pa.array(values, one.arrow))
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(one.name, one.arrow) for one in columns]))
+
+
+def _parsed(values: list[Any], one: LakeColumn) -> pa.Array:
+    if pa.types.is_decimal(one.arrow):
+        return pa.array([None if value is None else Decimal(str(value)) for value in values], one.arrow)
+    texts = pa.array([None if value is None else str(value).replace(" ", "T") for value in values], pa.string())
+    try:
+        return (
+            texts.cast(pa.timestamp("us")).cast(one.arrow)
+            if pa.types.is_timestamp(one.arrow)
+            else texts.cast(one.arrow)
+        )
+    except pa.ArrowInvalid as error:
+        raise FeedStop(
+            "value_has_no_type",
+            "a snapshot",
+            f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {error}.",
+            "Correct the value at the source, or leave the table out with `exclude`.",
+        ) from None
+
+
+def _value(value: Any, one: LakeColumn) -> Any:
+    if value is None:
+        return None
+    if one.kind == DOCUMENT:
+        return _document(value, one)
+    if one.kind == BYTES:
+        return value if isinstance(value, bytes) else str(value).encode()
+    if isinstance(value, bytes) and pa.types.is_string(one.arrow):
+        return value.decode()
+    if pa.types.is_integer(one.arrow):
+        return int(value)
+    if pa.types.is_floating(one.arrow):
+        return float(value)
+    return str(value) if pa.types.is_string(one.arrow) else value
+
+
+def _document(value: Any, one: LakeColumn) -> str:
+    base = one.source.type.split("(")[0].lower()
+    if base == "json":
+        return str(value)
+    raw = value if isinstance(value, bytes) else bytes(value)
+    if base == "vector":
+        numbers = struct.unpack(f"<{len(raw) // 4}f", raw)
+        return "[" + ",".join(json.dumps(_short(number)) for number in numbers) + "]"
+    srid = int.from_bytes(raw[:_SHAPE_HEAD], "little")
+    return json.dumps({"srid": srid, "wkb": base64.b64encode(raw[_SHAPE_HEAD:]).decode()}, separators=(",", ":"))
+
+
+def _short(number: float) -> float:
+    """The number with the fewest digits that read back as the same FLOAT."""
+    for digits in range(1, 10):
+        text = f"{number:.{digits}g}"
+        if struct.pack("<f", float(text)) == struct.pack("<f", number):
+            return float(text)
+    return number
+
+
+def normalised(connection: duckdb.DuckDBPyConnection, table: pa.Table, columns: Sequence[LakeColumn]) -> pa.Table:
+    """JSON documents as the feed writes them: without blanks, numbers as DuckDB prints them."""
+    documents = [one.name for one in columns if one.kind == DOCUMENT]
+    for name in documents:
+        texts = pa.table({"i": pa.array(range(table.num_rows), pa.int64()), "d": table.column(name)})
+        connection.register("documents", texts)
+        try:
+            found = connection.sql("SELECT CAST(json(d) AS VARCHAR) AS d FROM documents ORDER BY i").to_arrow_table()
+        finally:
+            connection.unregister("documents")
+        table = table.set_column(table.column_names.index(name), name, found.column("d").cast(pa.string()))
+    return table
+
+
+def with_sequence(table: pa.Table, sequence: int) -> pa.Table:
+    """The rows with the sequence of the place that they are of."""
+    return table.append_column(SEQUENCE, pa.array([sequence] * table.num_rows, pa.int64()))

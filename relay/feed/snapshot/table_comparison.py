@@ -1,0 +1,159 @@
+"""A table of the lake against the source, at one place after the other: counts and checksums by range of keys, and what differs."""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from relay.feed.engine import FeedEngine
+from relay.feed.lake.lake_rows import is_in
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.lake_columns import SEQUENCE, lake_columns, lake_key
+from relay.feed.rows.net_changes import TableRows, touched_keys
+from relay.feed.snapshot.source_rows import SourceRows, normalised
+from relay.feed.snapshot.table_snapshot import archive_reached, catch_up
+from relay.schema_history.tables.source_table import TableName
+
+_MOST_SHOWN: Final = 20
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class KeyRange:
+    """Rows up to the key `last` (None: the rest): how many, and their checksum, without those that changed meanwhile."""
+
+    last: list[Any] | None
+    rows: int
+    source: str
+    lake: str
+    place: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """`different`: rows that both have with other values, `missing`: only the source has, `extra`: only the lake."""
+
+    table: str
+    ranges: list[KeyRange] = field(default_factory=list)
+    rows: int = 0
+    different: int = 0
+    missing: int = 0
+    extra: int = 0
+    skipped: int = 0
+    """Rows that changed while they were compared."""
+    shown: list[str] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.different or self.missing or self.extra)
+
+
+class TableComparison:
+    """Compares one table. The feed goes on meanwhile, by this engine."""
+
+    def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, chunk_rows: int) -> None:
+        self._engine = engine
+        self._source = source
+        self._key = key
+        self._chunk_rows = chunk_rows
+        self._seen: list[pa.Table] = []
+        self._touched: list[pa.Table] = []
+        self._reached: FeedPlace | None = None
+        self.outcome = Comparison(".".join(key))
+
+    def run(self) -> Comparison:
+        """All ranges. Raises: FeedStop."""
+        last: list[Any] | None = None
+        while True:
+            last = self._range(last)
+            if last is None:
+                break
+        self._find_extra()
+        return self.outcome
+
+    def _range(self, after: list[Any] | None) -> list[Any] | None:
+        engine = self._engine
+        catch_up(engine)
+        table = engine.table(self._key)
+        low = engine.place
+        told = engine.reading.told(low)
+        definition = table.definition_at(low, low)
+        if definition is None or table.current is None or not lake_key(definition):
+            raise table_stop("not_kept", told, table.name, "The lake has no current rows of it.")
+        rows = TableRows(table.name, lake_columns(definition, told), lake_key(definition), told)
+        chunk, last = self._source.chunk(self._key, rows, after, self._chunk_rows)
+        high = archive_reached(engine, self._source)
+        part = engine.read(low, high).parts.get(self._key)
+        chunk = normalised(engine.connection, chunk, rows.columns)
+        keys = chunk.select(list(rows.key))
+        self._seen.append(keys)
+        if self._reached is not None:
+            self._note(self._reached, low, rows)  # what happened between two ranges
+        self._note(low, high, rows)
+        self._reached = high
+        if part is not None and part.rows.num_rows:
+            touched = self._touched[-1]
+            changed = is_in(engine.connection, chunk, touched)
+            self.outcome.skipped += sum(changed.to_pylist())
+            chunk = chunk.filter(pa.compute.invert(changed))
+        lake = table.current.rows_of(chunk.select(list(rows.key)))
+        self._compare(chunk, lake.drop_columns([SEQUENCE]), rows, last, told)
+        return last
+
+    def _note(self, start: FeedPlace, end: FeedPlace, rows: TableRows) -> None:
+        part = self._engine.read(start, end).parts.get(self._key) if end > start else None
+        if part is not None and part.rows.num_rows:
+            self._touched.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))
+
+    def _compare(self, source: pa.Table, lake: pa.Table, rows: TableRows, last: list[Any] | None, place: str) -> None:
+        names = [one.name for one in rows.columns]
+        ours = {self._key_of(row, rows): row for row in lake.select(names).to_pylist()}
+        theirs = {self._key_of(row, rows): row for row in source.select(names).to_pylist()}
+        outcome = self.outcome
+        outcome.rows += len(theirs)
+        outcome.ranges.append(KeyRange(last, len(theirs), _checksum(theirs), _checksum(ours), place))
+        for key, row in theirs.items():
+            found = ours.get(key)
+            if found is None:
+                outcome.missing += 1
+                self._show(f"only the source has {key}")
+            elif found != row:
+                outcome.different += 1
+                columns = [name for name in names if found[name] != row[name]]
+                self._show(f"{key} differs in {', '.join(columns)}")
+
+    def _find_extra(self) -> None:
+        """Rows of the lake whose keys the source showed in no range, and that did not change meanwhile."""
+        current = self._engine.table(self._key).current
+        if current is None or not self._seen:
+            return
+        names = self._seen[0].column_names
+        known = pa.concat_tables([*self._seen, *(one.select(names) for one in self._touched)])
+        with current.scan(names) as reader:
+            for batch in reader:
+                table = pa.Table.from_batches([batch])
+                table = pa.Table.from_arrays(
+                    [table.column(one.name).cast(one.type) for one in known.schema], schema=known.schema
+                )
+                if known.num_rows:
+                    table = table.filter(pa.compute.invert(is_in(self._engine.connection, table, known)))
+                self.outcome.extra += table.num_rows
+                for row in table.slice(0, _MOST_SHOWN).to_pylist():
+                    self._show(f"only the lake has {tuple(row.values())}")
+
+    def _show(self, text: str) -> None:
+        if len(self.outcome.shown) < _MOST_SHOWN:
+            self.outcome.shown.append(text)
+
+    @staticmethod
+    def _key_of(row: dict[str, Any], rows: TableRows) -> tuple[Any, ...]:
+        return tuple(row[name] for name in rows.key)
+
+
+def _checksum(rows: dict[tuple[Any, ...], dict[str, Any]]) -> str:
+    """A sum of the rows in any order."""
+    return f"{sum(zlib.crc32(repr(list(row.values())).encode()) for row in rows.values()) & 0xFFFFFFFFFFFF:012x}"

@@ -1,0 +1,204 @@
+"""A table as the source has it now, chunk by chunk, while the feed goes on.
+
+A chunk is read between two places of the archive. Up to `low` everything is in the lake. The chunk's rows are read with shared locks:
+a transaction stands in the binlog a moment before its rows can be seen, and holds its locks until then; so the chunk has all
+that is in the binlog at `low`, and some of what follows. The source's end behind it is `high`. The chunk goes into the lake, then
+the changes in [low, high) on top of it, which have absolute values: what the chunk has of them already becomes the same again.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from relay.audit import arrow
+from relay.feed.definition_effect import recreated
+from relay.feed.engine import FeedEngine
+from relay.feed.fed_table import CURRENT, FedTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key, lake_schema
+from relay.feed.rows.net_changes import TableRows
+from relay.feed.snapshot.source_rows import SourceRows, normalised, with_sequence
+from relay.schema_history.tables.source_table import Table, TableName
+
+_MOST_ROWS: Final = 100_000
+"""Of chunks that are committed at once."""
+_PATIENCE_S: Final = 120.0
+Say = Callable[[str], None]
+
+
+def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, skip_changes: bool = False) -> None:
+    """Empties the table of the lake, at `place`, and notes that a snapshot of it has begun; also where the feed had stopped.
+
+    skip_changes: its history goes on from there, too, with a gap.
+    """
+    table = engine_of.table(key)
+    definition = _definition(table, place, engine_of)
+    told = engine_of.reading.told(place)
+    columns = lake_columns(definition, told)
+    begun = {SNAPSHOT: json.dumps({"after": None, "from": told})}
+    if table.current is None:
+        table.current = engine_of.lake.create(CURRENT, key, lake_schema(columns), begun, place)
+    else:
+        table.current.set_properties(begun)
+        table.current.evolve(recreated(columns), place)
+    if skip_changes and table.history is not None:
+        fed = table.history.place
+        if fed is not None and fed < place:
+            table.history.set_properties(
+                {STALE_FROM: engine_of.reading.told(fed), STALE_REASON: f"changes up to {told} were left out"}
+            )
+            table.history.advance(place)
+
+
+def _definition(table: FedTable, place: FeedPlace, engine: FeedEngine) -> Table:
+    found = table.definition_at(place, place)
+    told = engine.reading.told(place)
+    if found is None:
+        raise FeedStop(
+            "definition_unknown",
+            told,
+            f"Nobody knows the columns of {table.name} there: the relay did not record them, and its CREATE TABLE is not in the archive.",
+            "Let the relay record them (source.record_schema), or run at the source a statement that tells them, such as "
+            f"ALTER TABLE {table.name} COMMENT = ''.",
+            table.name,
+        )
+    if not lake_key(found):
+        raise table_stop(
+            "no_key", told, table.name, "It has no key by which rows are found: only its changes are kept."
+        )
+    return found
+
+
+def snapshots_begun(engine: FeedEngine) -> list[TableName]:
+    """Tables whose snapshot has begun and is not done."""
+    return [
+        key
+        for key, table in sorted(engine.tables.items())
+        if table.current is not None and table.current.properties.get(SNAPSHOT)
+    ]
+
+
+class TableSnapshot:
+    """One table's snapshot, from where it stands. `chunk_rows`: so many rows are locked at once."""
+
+    def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, chunk_rows: int, say: Say) -> None:
+        self._engine = engine
+        self._source = source
+        self._key = key
+        self._chunk_rows = chunk_rows
+        self._say = say
+        self.rows = 0
+
+    def run(self) -> None:
+        """To its end. Raises: FeedStop; what is done stays done."""
+        while self._window():
+            pass
+        table = self._current()
+        table.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+        self._say(
+            f"{'.'.join(self._key)}: snapshot done, {self.rows} rows, at {self._engine.reading.told(self._engine.place)}"
+        )
+
+    def _current(self) -> LakeTable:
+        found = self._engine.table(self._key).current
+        if found is None:
+            raise FeedStop(
+                "snapshot_gone", "the lake", "The table of the snapshot is not in the lake any more.", "Begin it again."
+            )
+        return found
+
+    def _window(self) -> bool:
+        """Some chunks, and what happened meanwhile; False: there are no more rows."""
+        engine = self._engine
+        catch_up(engine)
+        low = engine.place
+        table = self._current()
+        state = json.loads(table.properties.get(SNAPSHOT) or "{}")
+        definition = _definition(engine.table(self._key), low, engine)
+        told = engine.reading.told(low)
+        rows = TableRows(".".join(self._key), lake_columns(definition, told), lake_key(definition), told)
+        last, taken, pending = state.get("after"), [], state.get("pending", [])
+        if pending:
+            taken.append(self._source.rows_by_key(self._key, rows, pending))
+        while not state.get("read", False):
+            chunk, last = self._source.chunk(self._key, rows, last, self._chunk_rows)
+            taken.append(chunk)
+            state["read"] = last is None
+            if sum(one.num_rows for one in taken) >= _MOST_ROWS:
+                break
+        batch = engine.read(low, archive_reached(engine, self._source))
+        part = batch.parts.get(self._key)
+        if part is not None and part.definitions:
+            engine.apply(batch)  # the chunk is of another table: read again
+            return True
+        sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(low)) or 0
+        for chunk in taken:
+            if chunk.num_rows:
+                kept = with_sequence(normalised(engine.connection, chunk, rows.columns), sequence)
+                table.merge(kept.append_column(DELETED, _no(kept.num_rows)), rows.key, low)
+                self.rows += chunk.num_rows
+        table.set_properties({SNAPSHOT: json.dumps({**state, "after": last, "pending": []})})
+        if batch.end > low:
+            engine.apply(batch)
+        state = json.loads(table.properties.get(SNAPSHOT) or "{}")
+        self._say(f"{'.'.join(self._key)}: {self.rows} rows" + (f", behind {last}" if last is not None else ""))
+        return not state.get("read", False) or bool(state.get("pending"))
+
+
+def catch_up(engine: FeedEngine) -> None:
+    """Up to what the archive has now, not what comes meanwhile. Raises: FeedStop."""
+    upto = engine.reading.newest()
+    while engine.step(upto):
+        pass
+
+
+def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedPlace:
+    """The archive's end, once it has all that the source has now. Raises: FeedStop."""
+    file, position = source.end()
+    ends = time.monotonic() + _PATIENCE_S
+    wanted = FeedPlace.at(file, position)
+    while True:
+        newest = engine.reading.newest()
+        if newest >= FeedPlace(newest.generation, wanted.number, wanted.position):
+            return newest
+        if time.monotonic() > ends:
+            raise FeedStop(
+                "archive_behind",
+                engine.reading.told(newest),
+                f"The archive has not reached {file}:{position}, where the source is, in {_PATIENCE_S:.0f} s.",
+                "Is [feed.source] the server that the relay follows, and does the relay run? A snapshot goes on where it was.",
+            )
+        time.sleep(0.1)
+
+
+def load_static(
+    engine: FeedEngine, source: SourceRows, key: TableName, place: FeedPlace, chunk_rows: int, say: Say
+) -> None:
+    """A table of a server that has the source's data of `place` and does not change: a dump that was loaded."""
+    engine.progress.fall_back(place)
+    begin_snapshot(engine, key, place)
+    table = engine.table(key)
+    definition = _definition(table, place, engine)
+    rows = TableRows(table.name, lake_columns(definition, engine.reading.told(place)), lake_key(definition))
+    sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
+    last: list[Any] | None = None
+    count = 0
+    while table.current is not None:
+        chunk, last = source.chunk(key, rows, last, max(chunk_rows, 50_000), locked=False)
+        if chunk.num_rows:
+            kept = with_sequence(normalised(engine.connection, chunk, rows.columns), sequence)
+            table.current.append(kept, place)
+            count += chunk.num_rows
+        if last is None:
+            table.current.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+            break
+    say(f"{table.name}: {count} rows as of {engine.reading.told(place)}")
+
+
+def _no(count: int) -> Any:
+    import pyarrow as pa
+
+    return pa.array([False] * count, pa.bool_())

@@ -1,0 +1,1 @@
+"""The feed: tables kept current in Delta and Iceberg."""

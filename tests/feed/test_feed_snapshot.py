@@ -1,0 +1,173 @@
+"""Tables that are older than the feed: read from the source while it is written to, compared with it, looked after."""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
+
+from deploy.servers import Server
+from tests.conftest import ServerFactory
+from tests.support.feed_histories import lake_rows, true_rows
+from tests.support.free_port import free_port
+from tests.support.relay_process import RelayProcess
+
+pytestmark = pytest.mark.interop
+
+
+class Writer:
+    """Changes rows all the time, with images of all kinds, keys that change, and rows that come and go."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+
+    def __enter__(self) -> "Writer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        chance = random.Random(5)
+        connection = self._server.connect("shop")
+        cursor = connection.cursor()
+        cursor.execute("SELECT MAX(ABS(id)) FROM old")
+        number = 100_000 + int(cursor.fetchone()[0])
+        while not self._ended.is_set():
+            image = chance.choice(("FULL", "MINIMAL", "NOBLOB"))
+            at = chance.randint(1, 3000)
+            number += 1
+            cursor.execute(f"SET binlog_row_image = {image}")
+            cursor.execute(f"UPDATE old SET n = n + 1, note = 'changed' WHERE id = {at}")
+            cursor.execute(f"UPDATE old SET id = {number + 1_000_000} WHERE id = {chance.randint(1, 3000)}")
+            cursor.execute(f"DELETE FROM old WHERE id = {chance.randint(1, 3000)}")
+            cursor.execute(f"INSERT INTO old (id, n) VALUES ({-number}, 7)")
+            cursor.execute(f"UPDATE old SET id = -id, n = n + 1 WHERE id = {-number}")
+            self._ended.wait(0.01)
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def relay(
+    tmp_path_factory: pytest.TempPathFactory, module_servers: ServerFactory
+) -> Iterator[tuple[Server, RelayProcess]]:
+    """A source with a table of 3,000 rows, and its relay."""
+    directory = tmp_path_factory.mktemp("snapshot")
+    server = module_servers("mariadb")
+    server.start(server_id=1, options=["--binlog-format=ROW"])
+    server.execute_many(
+        [
+            "CREATE DATABASE shop",
+            "USE shop",
+            "CREATE TABLE old (id BIGINT PRIMARY KEY, n INT NOT NULL DEFAULT 5, f FLOAT, d DECIMAL(60,3), b VARBINARY(9), "
+            "e ENUM('x','y'), t DATETIME(6), s TIMESTAMP(3) NULL, g POINT, u UUID, k BIT(9), note TEXT)",
+            "INSERT INTO old SELECT seq, seq, seq / 7, seq, UNHEX('00ff'), IF(seq % 2, 'x', 'y'), '2020-01-02 03:04:05.678', "
+            "'2020-01-02 03:04:05.678', POINT(seq, 1), UUID(), seq % 500, REPEAT('ü', seq % 9) FROM seq_1_to_3000",
+            "CREATE TABLE keyless (a INT)",
+        ]
+    )
+    with RelayProcess(directory / "relay", server, port=free_port()) as running:
+        end = server.master_status()
+        running.wait_archived(end.file, end.position)
+        yield server, running
+
+
+def feed(config: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "relay", "feed", *words, "--config", str(config)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+def settings(path: Path, server: Server, relay: RelayProcess, **more: Any) -> Path:
+    end = server.master_status()
+    lines = {
+        "archive": str(relay.archive), "target": str(path / "lake"), "tables": ["shop.*"], "start": f"{end.file}:{end.position}",
+        **more,
+    }  # fmt: skip
+    config = path / "feed.toml"
+    config.write_text(
+        "[feed]\n"
+        + "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+        + f'[feed.source]\nhost = "127.0.0.1"\nport = {server.port}\nuser = "{server.replication_user}"\n'
+        f'password = "{server.replication_password}"\nchunk_rows = 700\n'
+    )
+    server.sql(f"GRANT SELECT, REPLICATION CLIENT ON *.* TO '{server.replication_user}'@'%'")
+    end = server.master_status()
+    relay.wait_archived(end.file, end.position)
+    return config
+
+
+def test_a_table_is_loaded_while_it_is_written_to_and_is_the_sources_then(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running)
+    with Writer(server):
+        loaded = feed(config, "snapshot", "--table", "shop.old")
+        assert loaded.returncode == 0, loaded.stderr
+        compared = feed(config, "verify", "--json")
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+    told = json.loads(compared.stdout)
+    assert told["same"] and told["rows"] > 2000 and len(told["ranges"]) > 3
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    assert feed(config, "--once").returncode == 0
+    names, rows = true_rows(server, "shop", "old")
+    plain = [name for name in names if name not in ("g", "d")]
+    lake = current(config, "shop", "old")
+    assert lake_rows(lake.select(plain), plain) == sorted(
+        (tuple(value for value, name in zip(row, names, strict=True) if name in plain) for row in rows), key=repr
+    )
+
+
+def test_verify_finds_what_differs_and_status_what_is_not_current(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running)
+    assert feed(config, "snapshot", "--table", "shop.old").returncode == 0
+    server.execute_many(
+        [
+            "SET sql_log_bin = 0",
+            "UPDATE shop.old SET n = -1 WHERE id = (SELECT * FROM (SELECT MIN(id) FROM shop.old) x)",
+            "DELETE FROM shop.old WHERE id = (SELECT * FROM (SELECT MAX(id) FROM shop.old) x)",
+            "INSERT INTO shop.old (id) VALUES (5000000)",
+        ]
+    )
+    server.sql("INSERT INTO shop.keyless VALUES (1)")
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    compared = json.loads(feed(config, "verify", "--json").stdout)
+    assert (compared["different"], compared["missing"], compared["extra"]) == (1, 1, 1)
+    status = [json.loads(line) for line in feed(config, "status", "--json").stdout.splitlines()]
+    assert {one["table"]: one["state"] for one in status} == {
+        "shop.keyless": "waits for a snapshot",
+        "shop.old": "current",
+    }
+    done = feed(config, "compact", "--json", "--keep-hours", "0")
+    assert done.returncode == 0, done.stderr
+    assert feed(config, "status", "--json").stdout.count("shop.old") == 1
+
+
+def current(config: Path, schema: str, table: str) -> Any:
+    from relay.feed.feed_config import load_feed_config
+    from relay.feed.feed_run import open_connection, open_lake
+
+    section = load_feed_config(config)
+    found = open_lake(section, open_connection(section)).open("current", schema, table)
+    assert found is not None
+    return found.scan().read_all()
