@@ -1,7 +1,7 @@
 """The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`."""
 
 import functools
-import math
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -11,16 +11,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position
 from relay.audit.decode.levels import ReadOptions, read_split
-from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
-from relay.audit.plan.overlap import Overlap
-from relay.audit.plan.pushdown import keep_times, push
+from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, StreamBounds, limits_reads, starting_position
+from relay.audit.plan.places import parsed_position
+from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, known_columns
-from relay.audit.plan.series_files import files_up_to, find_files
-from relay.audit.plan.splits import Split, plan, written_between
 from relay.audit.plan.store import store_of
-from relay.audit.plan.wanted import Wanted
+from relay.audit.plan.wanted import Wanted, keep_times
+from relay.audit.plan.whole_read import EVERY, OF_FILES, ONCE, OVERLAPS, SPLIT_BYTES, WholeRead, splits_of_read
+from relay.audit.spark_task import SplitTask, tasks_of
 from relay.process.interpreter import keep_what_is_here
 
 _BATCH_OPTIONS: Final = (
@@ -34,22 +34,17 @@ _BATCH_OPTIONS: Final = (
     "overlap",
     "endingPosition",
 )
-_STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
-_KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
+_STARTS: Final = ("startingPosition", "startingTimestamp", "startingGtid")
+_ENDS: Final = ("endingPosition", "endingTimestamp")
+_STREAM_OPTIONS: Final = (
+    *_STARTS,
+    "endingTimestamp",
+    "maxBytesPerTrigger",
+    "maxTransactionsPerTrigger",
+    "failOnDataLoss",
+)
+_KNOWN: Final = {name.lower() for name in ("path", "paths", "location", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
-_ONCE: Final = "once"
-_OVERLAPS: Final = (_ONCE, "every")
-# Levels that show the files as they are.
-_OF_FILES: Final = ("events", "findings")
-SPLIT_BYTES: Final = 128 << 20
-# Columns that are offsets: a split has only rows in which they are in its range.
-_PLACES: Final = {
-    "events": ("position", "end", "transaction"),
-    "transactions": ("start", "end"),
-    "rows": ("position", "end", "transaction"),
-    "statements": ("position", "end", "transaction"),
-    "table_maps": ("position", "end", "transaction"),
-}
 LEAST_SPLIT_BYTES: Final = 64 << 10
 PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
@@ -75,7 +70,8 @@ class BinlogDataSource(DataSource):
     endingPosition = FILE:POSITION, the end of a transaction: what was written behind it is not read. For several frames that
     are to see the same of an archive that grows.
 
-    In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
+    In a stream: one of startingPosition = earliest | latest | FILE:POSITION, startingTimestamp, startingGtid; one of endingPosition,
+    endingTimestamp; maxBytesPerTrigger, maxTransactionsPerTrigger; failOnDataLoss.
 
     overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
     once, or as often as they stand in files. Levels events and findings show the files as they are.
@@ -104,45 +100,90 @@ class BinlogDataSource(DataSource):
         """A reader of the columns in `schema`."""
         options = self._read_options(schema)
         kind = PushingReader if self._pushdown() else BinlogReader
+        for name in _STREAM_OPTIONS:
+            if self.options.get(name) is not None and name != "startingPosition":
+                raise BadOption(f"{name} is for streams; a query of what is there has startingPosition, since and until")
         since, until = self._time("since"), self._time("until")
         if since is not None and until is not None and since >= until:
             raise BadOption(
                 f"since, {since.isoformat()}, is not before until, {until.isoformat()}: nothing lies between"
             )
-        return kind(
-            self._path(), self._split_bytes(), options, since, until, once=self._once(), ending=self._ending_position()
+        read = WholeRead(
+            self._paths(),
+            options.level,
+            self._split_bytes(),
+            whole_files="transaction_ordinal" in options.columns,
+            overlap=self._overlap(),
+            start=self._starting_position(),
+            end=self._ending_position(),
+            since=since,
+            until=until,
         )
+        return kind(read, options)
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
         options = self._read_options(schema)
         for name in ("since", "until"):
             if self.options.get(name) is not None:
-                raise BadOption(f"a stream has no {name}: it has a startingPosition, and filters")
-        if self._ending_position() is not None:
-            raise BadOption("a stream has no endingPosition: it goes on until it is stopped")
+                raise BadOption(f"a stream has no {name}: it has startingTimestamp and endingTimestamp, and filters")
         if "transaction_ordinal" in options.columns:
             raise BadOption("transaction_ordinal counts from a file's start, which a stream does not read again")
+        once = self._level() not in OF_FILES and self._overlap() != EVERY
+        return BinlogStreamReader(self._paths(), self._split_bytes(), options, self._bounds(), once=once)
+
+    def _bounds(self) -> StreamBounds:
+        starts = [name for name in _STARTS if self.options.get(name) is not None]
+        if len(starts) > 1:
+            raise BadOption(f"{' and '.join(starts)} are both there; a stream has one start")
+        ends = [name for name in _ENDS if self.options.get(name) is not None]
+        if len(ends) > 1:
+            raise BadOption(f"{' and '.join(ends)} are both there; a stream has one end")
         try:
             start = starting_position(self.options.get("startingPosition", EARLIEST))
         except ValueError as error:
             raise BadOption(str(error)) from None
-        text = self.options.get("maxBytesPerTrigger")
-        if text is not None and (not text.isdecimal() or int(text) < LEAST_SPLIT_BYTES):
-            raise BadOption(f"maxBytesPerTrigger is {text!r}; it takes a number of bytes, {LEAST_SPLIT_BYTES} at least")
-        if text is not None and not limits_reads():
-            raise BadOption("maxBytesPerTrigger needs Spark 4.2 or later")
-        most = None if text is None else int(text)
-        return BinlogStreamReader(self._path(), self._split_bytes(), options, start, most, once=self._once())
+        return StreamBounds(
+            self._time("startingTimestamp") or start,
+            self.options.get("startingGtid"),
+            self._ending_position(),
+            self._time("endingTimestamp"),
+            self._limit("maxBytesPerTrigger", LEAST_SPLIT_BYTES, "of bytes"),
+            self._limit("maxTransactionsPerTrigger", 1, "of transactions"),
+            self._truth("failOnDataLoss", "true"),
+        )
 
-    def _ending_position(self) -> tuple[str, int] | None:
+    def _limit(self, name: str, least: int, of_what: str) -> int | None:
+        text = self.options.get(name)
+        if text is None:
+            return None
+        if not text.isdecimal() or int(text) < least:
+            raise BadOption(f"{name} is {text!r}; it takes a number {of_what}, {least} at least")
+        if not limits_reads():
+            raise BadOption(f"{name} needs Spark 4.2 or later")
+        return int(text)
+
+    def _truth(self, name: str, default: str) -> bool:
+        text = self.options.get(name, default).lower()
+        if text not in ("true", "false"):
+            raise BadOption(f"{name} is {text!r}; it takes true or false")
+        return text == "true"
+
+    def _starting_position(self) -> Position | None:
+        text = self.options.get("startingPosition", EARLIEST)
+        place = parsed_position(text)
+        if place is None and text != EARLIEST:
+            raise BadOption(f"startingPosition is {text!r}; it takes FILE:POSITION or earliest where the query is no stream")
+        return place
+
+    def _ending_position(self) -> Position | None:
         text = self.options.get("endingPosition")
         if text is None:
             return None
-        name, _, position = text.rpartition(":")
-        if not name or not position.isdecimal() or int(position) < FIRST_EVENT:
+        place = parsed_position(text)
+        if place is None:
             raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
-        return name, int(position)
+        return place
 
     def _read_options(self, schema: StructType) -> ReadOptions:
         level = self._level()
@@ -179,19 +220,24 @@ class BinlogDataSource(DataSource):
             raise BadOption(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
         return text == "true"
 
-    def _once(self) -> bool:
+    def _overlap(self) -> str:
         level, text = self._level(), self.options.get("overlap")
-        if text is not None and level in _OF_FILES:
+        if text is not None and level in OF_FILES:
             raise BadOption(f"level {level} shows files as they are; the option overlap is for the other levels")
-        if text is not None and text.lower() not in _OVERLAPS:
-            raise BadOption(f"overlap is {text!r}; it takes {' or '.join(_OVERLAPS)}")
-        return level not in _OF_FILES and (text or _ONCE).lower() == _ONCE
+        if text is not None and text.lower() not in OVERLAPS:
+            raise BadOption(f"overlap is {text!r}; it takes {', '.join(OVERLAPS[:-1])} or {OVERLAPS[-1]}")
+        return (text or ONCE).lower()
 
-    def _path(self) -> str:
-        path = self.options.get("path")
-        if not path:
+    def _paths(self) -> tuple[str, ...]:
+        """What `load` was given, or what `CREATE TABLE … USING binlog LOCATION …` says."""
+        several = self.options.get("paths")
+        paths = tuple(json.loads(several)) if several else ()
+        one = self.options.get("path") or self.options.get("location")
+        if one and one not in paths:
+            paths = (one, *paths)
+        if not paths:
             raise BadOption("nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog")
-        return path
+        return paths
 
     def _time(self, name: str) -> datetime | None:
         text = self.options.get(name)
@@ -221,59 +267,23 @@ def _keep_modules() -> None:
 class BinlogReader(DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
-    def __init__(
-        self,
-        path: str,
-        split_bytes: int,
-        options: ReadOptions,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        *,
-        once: bool = False,
-        ending: tuple[str, int] | None = None,
-    ) -> None:
-        self._path = path
-        self._ending = ending
-        self._once = once
-        self._split_bytes = split_bytes
+    def __init__(self, read: WholeRead, options: ReadOptions) -> None:
+        self._read = read
         self._options = options
-        self._since = since
-        self._until = until
         self._wanted = Wanted()
-        keep_times(options.level, since, until, self._wanted)
+        keep_times(options.level, read.since, read.until, self._wanted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One split a task."""
-        store = store_of(self._path)
-        files = find_files(store, self._path)
-        if self._ending is not None:
-            files = files_up_to(store, self._path, files, *self._ending)
-        overlap = Overlap(store, files, held=True) if self._once else None
-        if self._since is not None or self._until is not None:
-            since_s = -math.inf if self._since is None else self._since.timestamp()
-            until_s = math.inf if self._until is None else self._until.timestamp()
-            files = written_between(store, files, since_s, until_s)
-        splits = plan(
-            store,
-            files,
-            self._split_bytes,
-            self._wanted.wants_file,
-            whole_files="transaction_ordinal" in self._options.columns,
-            overlap=overlap,
-        )
-        for column in _PLACES.get(self._options.level, ()):
-            span = self._wanted.ranges.get(column)
-            if span is not None:
-                splits = [split for split in splits if split.findings or span.meets(split.start, split.stop)]
-        return list(splits)
+        """What each task reads."""
+        return tasks_of(splits_of_read(self._read, self._wanted), self._read.split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one split."""
+        """The batches of one task."""
         # Spark hands out one partition of its own where `partitions` gave none.
-        if not isinstance(partition, Split):
-            return iter(())
-        _keep_modules()
-        return read_split(store_of(self._path), partition, self._options, self._wanted)
+        if isinstance(partition, SplitTask):
+            _keep_modules()
+            for split in partition.splits:
+                yield from read_split(store_of(split.path), split, self._options, self._wanted)
 
 
 class PushingReader(BinlogReader):

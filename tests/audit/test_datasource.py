@@ -27,7 +27,7 @@ from relay.audit.plan.series_files import find_files
 from relay.audit.plan.splits import written_between
 from relay.audit.plan.store import LocalStore
 from relay.audit.plan.wanted import Range, Wanted
-from tests.audit.test_splits import big_binlog, splits_of, write
+from tests.audit.test_splits import big_binlog, split_list, splits_of, write
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -253,7 +253,7 @@ def test_files_and_splits_outside_of_a_filter_are_not_planned(tmp_path: Path) ->
         reader = source.reader(_parse(source.schema()))
         assert isinstance(reader, PushingReader)
         assert list(reader.pushFilters(list(filters))) == list(filters)
-        return [(split.name, split.start) for split in reader.partitions()]  # type: ignore[attr-defined]
+        return [(split.name, split.start) for split in split_list(reader.partitions())]
 
     every = planned()
     assert {name for name, _start in every} == {"bin.000001", "bin.000002"}

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
 from relay.audit.datasource import BadOption, BinlogDataSource
 from relay.audit.plan.schemas import LEVELS, arrow_schema
-from relay.audit.plan.splits import Split
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table
-from tests.audit.test_splits import rows
+from tests.audit.test_splits import rows, split_list
 from tests.support.generation_filling import (
     A,
     B,
@@ -44,11 +42,6 @@ def source(path: Path, **options: str) -> BinlogDataSource:
 
 def schema(level: str) -> StructType:
     return from_arrow_schema(arrow_schema(level, tuple(LEVELS[level])))
-
-
-def split_list(splits: Sequence[Any]) -> list[Split]:
-    assert all(isinstance(split, Split) for split in splits)
-    return list(splits)
 
 
 def read(path: Path, level: str = "transactions", **options: str) -> list[dict[str, Any]]:
@@ -200,7 +193,7 @@ async def test_rows_have_the_names_that_were_recorded_of_their_own_source(tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"overlap": "twice"}, "overlap is 'twice'; it takes once or every"),
+        ({"overlap": "twice"}, "overlap is 'twice'; it takes once, every or executed"),
         ({"overlap": "once", "level": "events"}, "level events shows files as they are"),
     ],
 )

@@ -14,7 +14,7 @@ from relay.audit.plan.schemas import LEVELS
 from relay.audit.plan.series_files import find_files
 from relay.audit.plan.splits import written_between
 from relay.audit.plan.store import LocalStore, store_of
-from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, splits_of, write
+from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, split_list, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.generation_filling import two_generations
@@ -63,11 +63,11 @@ def test_a_stream_meets_the_other_source_where_its_file_begins(tmp_path: Path) -
     for number, server_id in enumerate((1, 7, 7), 1):
         write(tmp_path, f"bin.{number:06}", binlog_by(server_id).data)
     options = ReadOptions("findings", tuple(LEVELS["findings"]), False)
-    stream = BinlogStreamReader(str(tmp_path), SPLIT, options)
+    stream = BinlogStreamReader((str(tmp_path),), SPLIT, options)
 
     def found(start: tuple[str, int], end: tuple[str, int]) -> list[str]:
         splits = stream.partitions({"file": start[0], "position": start[1]}, {"file": end[0], "position": end[1]})
-        return [row["file"] for row in rows(list(splits), "findings")]  # type: ignore[arg-type]
+        return [row["file"] for row in rows(split_list(splits), "findings")]
 
     size = binlog_by(1).size
     assert found(("bin.000001", 4), ("bin.000003", size)) == ["bin.000002"]

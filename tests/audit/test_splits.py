@@ -4,7 +4,7 @@ import itertools
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,11 @@ def write(directory: Path, name: str, data: bytes | bytearray) -> Path:
 
 def splits_of(path: Path | str, split_bytes: int = SPLIT, store: Store = STORE, **options: Any) -> list[Split]:
     return plan(store, find_files(store, str(path)), split_bytes, **options)
+
+
+def split_list(tasks: Iterable[Any]) -> list[Split]:
+    """What Spark's tasks read, in order."""
+    return [split for task in tasks for split in task.splits]
 
 
 def rows(splits: list[Split], level: str, *columns: str, failfast: bool = False) -> list[dict[str, Any]]:

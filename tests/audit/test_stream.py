@@ -2,8 +2,10 @@
 
 import errno
 import itertools
+import json
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,27 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from pyspark.errors import PySparkException
 
+from protocol.position import Position
+from relay.audit.decode.found_places import GtidsNotThere
 from relay.audit.decode.levels import ReadOptions
-from relay.audit.micro_batches import BinlogStreamReader, PositionGone, limits_reads, starting_position
+from relay.audit.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
+from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost
 from relay.audit.plan.schemas import TRANSACTIONS
 from relay.audit.plan.store import LocalStore
-from tests.audit.test_splits import SPLIT, big_binlog, rows, write
+from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, rows, split_list, splits_of, write
+from tests.support.binlog_builder import BinlogBuilder
+from tests.support.generation_filling import A, mariadb_series, mysql_series
 
 OPTIONS = ReadOptions("transactions", tuple(TRANSACTIONS), False)
 
 
-def reader(path: Path, start: str = "earliest", most_bytes: int | None = None) -> BinlogStreamReader:
-    return BinlogStreamReader(str(path), SPLIT, OPTIONS, start, most_bytes)
+def reader(path: Path, start: str | datetime = "earliest", **bounds: Any) -> BinlogStreamReader:
+    return BinlogStreamReader((str(path),), SPLIT, OPTIONS, StreamBounds(start, **bounds))
 
 
 def starts(splits: Any) -> list[tuple[str, int]]:
-    return [(row["file"], row["start"]) for row in rows(list(splits), "transactions")]
+    return [(row["file"], row["start"]) for row in rows(split_list(splits), "transactions")]
 
 
 def test_a_stream_starts_where_it_is_told(tmp_path: Path) -> None:
@@ -115,15 +122,15 @@ def test_a_stream_stops_at_a_file_that_it_cannot_read_rather_than_leave_it_out(t
     binlog = big_binlog(5)
     path = write(tmp_path, "bin.000001", binlog.data)
     stream = reader(tmp_path)
-    (split,) = stream.partitions(stream.initialOffset(), stream.latestOffset())
+    (task,) = stream.partitions(stream.initialOffset(), stream.latestOffset())
     path.write_bytes(binlog.data[: binlog.boundaries[2]])
     with pytest.raises(FileLost, match=r"file_shrunk in bin\.000001 at .* goes on from its checkpoint"):
-        list(stream.read(split))
+        list(stream.read(task))
     path.unlink()
     with pytest.raises(FileLost, match=r"file_gone in bin\.000001 at 4"):
-        list(stream.read(split))
+        list(stream.read(task))
     path.write_bytes(binlog.data)
-    assert sum(batch.num_rows for batch in stream.read(split)) == 5
+    assert sum(batch.num_rows for batch in stream.read(task)) == 5
 
 
 def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> None:
@@ -134,8 +141,100 @@ def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> 
     assert reader(tmp_path).latestOffset() == {"file": "bin.000001", "position": binlog.size}
 
 
-def run(spark: Any, source: Path, work: Path, **options: Any) -> None:
-    """One run of a query over what is there now, with its checkpoint in `work`."""
+# ---- where it starts and ends ------------------------------------------------------------------------------------------
+
+
+def timed(*times: int) -> BinlogBuilder:
+    """A transaction for each time, in seconds."""
+    binlog = BinlogBuilder()
+    for time_s in times:
+        binlog.timestamp = time_s
+        add_transaction(binlog, 10)
+    return binlog
+
+
+def at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def test_a_stream_starts_and_ends_at_times(tmp_path: Path) -> None:
+    first, second = timed(1000, 1010, 1020), timed(1030, 1025, 1040)
+    write(tmp_path, "bin.000001", first.data)
+    write(tmp_path, "bin.000002", second.data)
+    of_first, of_second = list(first.groups), list(second.groups)
+    places = {
+        1005: ("bin.000001", of_first[1]),
+        1020: ("bin.000001", of_first[2]),
+        1025: ("bin.000002", of_second[0]),
+        1031: ("bin.000002", of_second[2]),
+        1041: ("bin.000002", second.size),
+    }
+    for seconds, (file, position) in places.items():
+        place = {"file": file, "position": position}
+        assert reader(tmp_path, at(seconds)).initialOffset() == place
+        assert reader(tmp_path, end_time=at(seconds)).latestOffset() == place
+
+
+def test_a_stream_ends_at_a_position_whatever_is_behind_it(tmp_path: Path) -> None:
+    first, second = timed(1, 2, 3), timed(4, 5, 6)
+    write(tmp_path, "bin.000001", first.data)
+    write(tmp_path, "bin.000002", second.data)
+    place = list(first.groups)[2]
+    end = {"file": "bin.000001", "position": place}
+    stream = reader(tmp_path, end=Position("bin.000001", place))
+    assert stream.latestOffset(stream.initialOffset()) == stream.latestOffset(end) == end
+    assert stream.reportLatestOffset() == end
+    behind = {"file": "bin.000002", "position": 4}
+    assert stream.latestOffset(behind) == behind
+    inside = reader(tmp_path, end=Position("bin.000001", place + 1))
+    assert inside.latestOffset() == end
+    ahead = reader(tmp_path, end=Position("bin.000009", 4))
+    assert ahead.latestOffset() == {"file": "bin.000002", "position": second.size}
+
+
+def test_what_is_gone_is_a_finding_where_a_stream_may_lose_it(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        write(tmp_path, f"bin.{number:06}", big_binlog(2).data)
+    stream = reader(tmp_path, fails=False)
+    start = stream.initialOffset()
+    for number in (1, 2):
+        (tmp_path / f"bin.{number:06}").unlink()
+    end = stream.latestOffset(start)
+    found = rows(split_list(stream.partitions(start, end)), "transactions", "file", "finding")
+    assert [(row["file"], row["finding"]) for row in found] == [
+        ("bin.000003", "files_gone"),
+        *[("bin.000003", None)] * 2,
+    ]
+    with pytest.raises(PositionGone):
+        reader(tmp_path).latestOffset(start)
+
+
+@pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
+def test_a_stream_starts_behind_the_transactions_that_were_executed(tmp_path: Path, flavour: str) -> None:
+    if flavour == "mysql":
+        names, files = [f"{A}:{number}" for number in range(1, 7)], mysql_series(1, f"{A}:1-3", f"{A}:4-6")
+        executed = [f"{A}:1-{number}" for number in range(1, 7)]
+    else:
+        names = ["0-1-1", "0-1-2", "1-1-1", "0-1-3", "0-2-4", "1-1-2"]
+        files = mariadb_series(1, ",".join(names[:3]), ",".join(names[3:]))
+        executed = ["0-1-1", "0-1-2", "0-1-2,1-1-1", "0-1-3,1-1-1", "0-2-4,1-1-1", "0-2-4,1-1-2"]
+    for name, data in files:
+        write(tmp_path, name, data)
+    found = rows(splits_of(tmp_path), "transactions", "gtid", "file", "start")
+    assert [row["gtid"] for row in found] == names
+    for number in range(5):
+        place = {"file": found[number + 1]["file"], "position": found[number + 1]["start"]}
+        assert reader(tmp_path, executed=executed[number]).initialOffset() == place
+    assert reader(tmp_path, executed=executed[5]).initialOffset() == reader(tmp_path).latestOffset()
+    (tmp_path / files[0][0]).unlink()
+    with pytest.raises(GtidsNotThere, match="begin behind these transactions"):
+        reader(tmp_path, executed=executed[1]).initialOffset()
+    with pytest.raises(ValueError, match="startingGtid is 'x'"):
+        reader(tmp_path, executed="x").initialOffset()
+
+
+def run(spark: Any, source: Path, work: Path, **options: Any) -> list[dict[str, Any]]:
+    """One run of a query over what is there now, with its checkpoint in `work`; what it says of its batches with rows."""
     stream = spark.readStream.format("binlog").option("level", "transactions")
     for name, value in options.items():
         stream = stream.option(name, value)
@@ -149,6 +248,8 @@ def run(spark: Any, source: Path, work: Path, **options: Any) -> None:
         .start()
     )
     assert query.awaitTermination(60)
+    progress = [json.loads(one.json) for one in query.recentProgress]
+    return [batch for batch in progress if batch["numInputRows"]]
 
 
 def test_a_query_started_again_from_its_checkpoint_sees_every_transaction_once(spark: Any, tmp_path: Path) -> None:
@@ -166,6 +267,33 @@ def test_a_query_started_again_from_its_checkpoint_sees_every_transaction_once(s
         run(spark, source, work, **({"maxBytesPerTrigger": 200_000} if limits_reads() else {}))
     found = [tuple(row) for row in spark.read.parquet(str(work / "out")).collect()]
     groups = [("bin.000001", first), ("bin.000002", second)]
+    assert sorted(found) == sorted((name, start, 2) for name, binlog in groups for start in binlog.groups)
+
+
+def test_a_run_of_what_is_there_goes_to_the_end_fixed_at_its_start(spark: Any, tmp_path: Path) -> None:
+    if not limits_reads():
+        pytest.skip("Spark before 4.2 gives one batch for availableNow")
+    source, work = tmp_path / "source", tmp_path / "work"
+    source.mkdir()
+    binlogs = {f"bin.{number:06}": big_binlog(30) for number in range(1, 6)}
+    for name, binlog in binlogs.items():
+        write(source, name, binlog.data)
+    batches = run(spark, source, work, maxBytesPerTrigger=70_000)
+    assert len(batches) > 4
+    assert batches[-1]["sources"][0]["latestOffset"] == batches[-1]["sources"][0]["endOffset"]
+    # as a driver that was killed inside of its second batch leaves it
+    for directory, last in (("checkpoint/commits", 0), ("checkpoint/offsets", 1), ("out/_spark_metadata", 0)):
+        for path in (work / directory).iterdir():
+            number = path.name.strip(".").partition(".")[0]
+            if number.isdigit() and int(number) > last:
+                path.unlink()
+    again = run(spark, source, work, maxBytesPerTrigger=70_000)
+    assert len(again) == len(batches) - 1
+    assert again[-1]["sources"][0]["endOffset"] == batches[-1]["sources"][0]["endOffset"]
+    write(source, "bin.000006", big_binlog(3).data)
+    assert [batch["numInputRows"] for batch in run(spark, source, work, maxTransactionsPerTrigger=2)] == [2, 1]
+    found = [tuple(row) for row in spark.read.parquet(str(work / "out")).collect()]
+    groups = [*binlogs.items(), ("bin.000006", big_binlog(3))]
     assert sorted(found) == sorted((name, start, 2) for name, binlog in groups for start in binlog.groups)
 
 
@@ -209,6 +337,10 @@ def test_a_query_follows_what_is_written_meanwhile(spark: Any, tmp_path: Path) -
     [
         ({"startingPosition": "somewhere"}, "startingPosition is 'somewhere'"),
         ({"maxBytesPerTrigger": "all"}, "maxBytesPerTrigger is 'all'"),
+        (
+            {"startingTimestamp": "2026-01-01", "startingGtid": "0-1-1"},
+            "startingTimestamp and startingGtid are both there",
+        ),
         ({"level": "events", "columns": "transaction_ordinal"}, "transaction_ordinal counts from a file's start"),
     ],
 )

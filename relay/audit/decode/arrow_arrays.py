@@ -3,6 +3,9 @@
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.audit.plan.sequence import FIRST_TOO_FAR, POSITION_SHIFT, SequenceTooLarge, checked_base
 
 _TYPES: Final = {"q": pa.int64(), "i": pa.int32(), "B": pa.uint8()}
 
@@ -54,6 +57,15 @@ def text_lists(
     """A column of lists of texts, `count` texts in all."""
     values = texts(offsets, data, count)
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(lists)], children=[values])
+
+
+def sequences(file: str, base: int | None, positions: pa.Array) -> pa.Array:
+    """What orders the places of a file among those of all files. Raises: SequenceTooLarge."""
+    if checked_base(file, base) is None:
+        return pa.nulls(len(positions), pa.int64())
+    if (pc.max(positions).as_py() or 0) >= FIRST_TOO_FAR:
+        raise SequenceTooLarge(file, f"a position behind {FIRST_TOO_FAR}")
+    return pc.add(pc.shift_right(positions, POSITION_SHIFT), base)
 
 
 class Repeated:

@@ -23,6 +23,7 @@ from relay.audit.decode.time_filter import RowFilter
 from relay.audit.decode.unpack import take_run
 from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at, stop_at_loss
 from relay.audit.plan.schemas import ARROW_TYPES, arrow_schema
+from relay.audit.plan.sequence import sequence_at
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
 from relay.audit.plan.wanted import FAR, Wanted
@@ -65,7 +66,7 @@ def read_split(
     for finding in split.findings:
         if keeps:
             stop_at_loss(finding)
-        yield from _finding_batch(finding, options)
+        yield from _finding_batch(finding, split, options)
     reader = SplitReader(store, split)
     if options.level == "rows":
         batches = read_rows(store, reader, split, options.columns, options.failfast, wanted)
@@ -79,7 +80,7 @@ def read_split(
     if reader.broken is not None:
         if keeps:
             stop_at_loss(reader.broken)
-        yield from _finding_batch(reader.broken, options)
+        yield from _finding_batch(reader.broken, split, options)
 
 
 def _leaves_events_out(options: ReadOptions, wanted: Wanted) -> bool:
@@ -118,10 +119,11 @@ def _with_cut_named(batches: Iterator[pa.RecordBatch], split: Split) -> Iterator
 _UNFINISHED: Final = ("transaction_unfinished", TEXTS["transaction_unfinished"])
 
 
-def _finding_batch(finding: Finding, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def _finding_batch(finding: Finding, split: Split, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """A row for what no event's row can carry."""
     if options.failfast:
         raise stop_at(finding)
+    wants_sequence = "sequence" in options.columns
     values: dict[str, Any] = {
         "file": finding.file,
         "position": finding.position,
@@ -133,6 +135,7 @@ def _finding_batch(finding: Finding, options: ReadOptions) -> Iterator[pa.Record
         "finding": finding.name,
         "finding_position": finding.position,
         "finding_text": finding.text,
+        "sequence": sequence_at(split.name, split.sequence_base, finding.position) if wants_sequence else None,
     }
     schema = arrow_schema(options.level, options.columns)
     columns = [pa.array([values.get(field.name)], field.type) for field in schema]
@@ -141,7 +144,7 @@ def _finding_batch(finding: Finding, options: ReadOptions) -> Iterator[pa.Record
 
 # ---- events ----------------------------------------------------------------------------------------------------------
 
-_EVENT_NEEDS: Final = {"type_code": "type", "finding_text": "finding"}
+_EVENT_NEEDS: Final = {"type_code": "type", "finding_text": "finding", "sequence": "position"}
 
 
 def _event_columns(options: ReadOptions, wanted: Wanted) -> EventColumns:
@@ -179,12 +182,12 @@ def _events(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wan
             columns.begin_file(reader.post_lengths(), split.in_use)
             begun = True
         while columns.take(run.buffer, run.base, run.table, run.rows) == FULL:
-            yield _event_batch(columns.batch, options, schema, file)
+            yield _event_batch(columns.batch, options, schema, file, split)
             columns.batch.begin()
         if options.failfast and columns.batch.findings > failed:
             raise _first_event_finding(columns.batch, split)
     if columns.batch.rows:
-        yield _event_batch(columns.batch, options, schema, file)
+        yield _event_batch(columns.batch, options, schema, file, split)
 
 
 def _first_event_finding(batch: ColumnBatch, split: Split) -> BinlogUnreadable:
@@ -195,7 +198,9 @@ def _first_event_finding(batch: ColumnBatch, split: Split) -> BinlogUnreadable:
     return BinlogUnreadable(split.name, position, name, TEXTS[name])
 
 
-def _event_batch(batch: EventBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated) -> pa.RecordBatch:
+def _event_batch(
+    batch: EventBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated, split: Split
+) -> pa.RecordBatch:
     rows = batch.rows
     made: dict[str, Callable[[], pa.Array]] = {
         "file": lambda: file.take(rows),
@@ -208,8 +213,14 @@ def _event_batch(batch: EventBatch, options: ReadOptions, schema: pa.Schema, fil
         "crc": lambda: arrays.words(batch.column("crc"), rows, _CRC),
         "finding": lambda: arrays.words(batch.column("finding"), rows, _FINDINGS),
         "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
+        "sequence": lambda: _sequences(batch, "position", split),
     }
     return _batch(batch, event_columns.COLUMNS, made, options, schema)
+
+
+def _sequences(batch: ColumnBatch, place: str, split: Split) -> pa.Array:
+    """Of the column of offsets that is named `place`."""
+    return arrays.sequences(split.name, split.sequence_base, arrays.numbers(batch.column(place), "q", batch.rows))
 
 
 def _batch(
@@ -286,7 +297,7 @@ def _transactions(reader: SplitReader, split: Split, options: ReadOptions, wante
         if options.failfast and columns.batch.findings:
             raise _first_transaction_finding(columns.batch, split)
         if columns.batch.rows:
-            yield _transaction_batch(columns.batch, options, schema, file)
+            yield _transaction_batch(columns.batch, options, schema, file, split)
 
     yield from _walk_transactions(reader, columns, full)
 
@@ -306,7 +317,7 @@ def _finding_positions(batch: TransactionBatch) -> pa.Array:
 
 
 def _transaction_batch(
-    batch: TransactionBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
+    batch: TransactionBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated, split: Split
 ) -> pa.RecordBatch:
     rows = batch.rows
 
@@ -328,6 +339,7 @@ def _transaction_batch(
         "finding": lambda: arrays.words(batch.column("finding"), rows, _FINDINGS),
         "finding_position": lambda: _finding_positions(batch),
         "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
+        "sequence": lambda: _sequences(batch, "start", split),
     }
     return _batch(batch, transaction_columns.COLUMNS, made, options, schema)
 
@@ -337,7 +349,8 @@ def _transaction_batch(
 
 def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Of level table_maps too, where a row is a Table_map."""
-    names = [name for name in options.columns if name in statement_columns.COLUMNS]
+    wanted_names = {*options.columns, "position"} if "sequence" in options.columns else set(options.columns)
+    names = [name for name in statement_columns.COLUMNS if name in wanted_names]
     columns = StatementColumns(names, _STATEMENT_ROWS, options.level == "table_maps")
     if "time" in wanted.ranges:
         columns.keep_times(wanted.ranges["time"].low, wanted.ranges["time"].high)
@@ -348,7 +361,7 @@ def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted:
         if options.failfast and columns.batch.findings:
             raise _first_event_finding(columns.batch, split)
         if columns.batch.rows:
-            yield _statement_batch(columns.batch, options, schema, file)
+            yield _statement_batch(columns.batch, options, schema, file, split)
 
     begun = False
     for run in reader.runs():
@@ -360,7 +373,7 @@ def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted:
 
 
 def _statement_batch(
-    batch: StatementBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
+    batch: StatementBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated, split: Split
 ) -> pa.RecordBatch:
     rows = batch.rows
     made: dict[str, Callable[[], pa.Array]] = {
@@ -372,6 +385,7 @@ def _statement_batch(
         "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
         "status_variables": lambda: binaries("status_variables"),
         "table_map": lambda: binaries("table_map"),
+        "sequence": lambda: _sequences(batch, "position", split),
     }
 
     def binaries(name: str) -> pa.Array:
@@ -401,6 +415,8 @@ def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: W
             first = {name: values[name][0].as_py() for name in ("position", "finding", "finding_text")}
             raise BinlogUnreadable(split.name, first["position"], first["finding"], first["finding_text"])
         values["file"] = file.take(rows)
+        if "sequence" in options.columns:
+            values["sequence"] = arrays.sequences(split.name, split.sequence_base, values["position"])
         yield pa.RecordBatch.from_arrays([values[name] for name in options.columns], schema=schema)
 
     def of_events() -> Iterator[pa.RecordBatch]:

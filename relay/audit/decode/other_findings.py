@@ -79,9 +79,13 @@ class OtherFindings:
         events.begin()
 
     def _as_level(self, found: pa.RecordBatch) -> pa.RecordBatch:
+        split = self._split
+        if "sequence" in self._schema.names:
+            places = arrays.sequences(split.name, split.sequence_base, found.column("position"))
+            found = found.append_column("sequence", places)
         names = found.schema.names
         columns = [
-            pa.repeat(pa.scalar(self._split.name, pa.string()), found.num_rows)
+            pa.repeat(pa.scalar(split.name, pa.string()), found.num_rows)
             if field.name == "file"
             else found.column(field.name).cast(field.type)
             if field.name in names

@@ -26,7 +26,7 @@ _OPERATIONS: Final = pa.array([name or None for name in OPERATIONS], pa.string()
 _NAMED: Final = pa.array([name or None for name in NAMED], pa.string())
 _FINDINGS: Final = pa.array(NAMES, pa.string())
 _FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
-_NEEDS: Final = {"finding_text": "finding"}
+_NEEDS: Final = {"finding_text": "finding", "sequence": "transaction"}
 _SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
 _IN_ORDER: Final = pa.array(range(_ROWS), pa.int32())
 
@@ -172,6 +172,7 @@ class _Batches:
             "finding_position": lambda: pc.if_else(
                 pc.equal(numbers("finding", "B"), 0), pa.scalar(None, pa.int64()), numbers("finding_position")
             ),
+            "sequence": lambda: arrays.sequences(self._split.name, self._split.sequence_base, numbers("transaction")),
         }
 
         def array(name: str) -> pa.Array:

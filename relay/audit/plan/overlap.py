@@ -155,6 +155,21 @@ class Overlap:
             reader.close()
 
 
+def executed_before(store: Store, file: AuditedFile) -> GtidValue | None:
+    """What the head of a file says was executed before it; None: it says nothing, or cannot be read."""
+    try:
+        reader = store.open(file.path)
+    except OSError:
+        return None
+    try:
+        form = _form(read_start(reader).event)
+        return None if form is None else _head(reader, form)
+    except OSError:
+        return None
+    finally:
+        reader.close()
+
+
 # ---- which transactions --------------------------------------------------------------------------------------------------
 
 

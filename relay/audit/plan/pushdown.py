@@ -5,7 +5,7 @@ and need not leave out all else.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from pyspark.sql.datasource import (
@@ -23,9 +23,8 @@ from pyspark.sql.datasource import (
 )
 
 from relay.audit.plan.schemas import known_columns
-from relay.audit.plan.wanted import Wanted
+from relay.audit.plan.wanted import Wanted, microseconds
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_TESTS: Final[dict[type[Filter], Callable[[str, str], bool]]] = {
     StringStartsWith: str.startswith,
     StringEndsWith: str.endswith,
@@ -46,18 +45,6 @@ def push(filters: Sequence[Filter], level: str, wanted: Wanted) -> None:
             _push_range(one, column, value, wanted)
         elif kinds[column] == "string":
             _push_text(one, column, value, wanted)
-
-
-def keep_times(level: str, since: datetime | None, until: datetime | None, wanted: Wanted) -> None:
-    """Notes that only what happened in [since, until) is wanted; of a transaction, any part of it."""
-    first, last = ("first_time", "last_time") if level == "transactions" else ("time", "time")
-    if level == "findings":
-        return
-    if since is not None:
-        wanted.range(last).narrow(low=_number(since))
-    until_us = _number(until)
-    if until_us is not None:
-        wanted.range(first).narrow(high=until_us - 1)
 
 
 def _push_range(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
@@ -86,7 +73,7 @@ def _push_range(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
 def _number(value: Any) -> int | None:
     """A bound as the kernel has it; None for what cannot be one (a decimal, a time that says no zone)."""
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else (value - _EPOCH) // timedelta(microseconds=1)
+        return None if value.tzinfo is None else microseconds(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

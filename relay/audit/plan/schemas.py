@@ -26,6 +26,7 @@ EVENTS_ON_REQUEST: Final = {
     "inferred": "string",
     "finding_text": "string",
     "transaction_ordinal": "bigint",
+    "sequence": "bigint",
 }
 """Not among the columns of a read that names none: each column costs time for every event, and to count transactions a
 file must be read from its start."""
@@ -52,6 +53,7 @@ TRANSACTIONS: Final = {
     "violations": "bigint",
     "finding": "string",
     "finding_position": "bigint",
+    "sequence": "bigint",
 }
 
 ROWS: Final = {
@@ -69,6 +71,7 @@ ROWS: Final = {
     "statement": "string",
     "finding": "string",
     "named": "string",
+    "sequence": "bigint",
 }
 
 STATEMENTS: Final = {
@@ -87,7 +90,12 @@ STATEMENTS: Final = {
     "digest_text": "string",
     "finding": "string",
 }
-STATEMENTS_ON_REQUEST: Final = {"statement": "string", "status_variables": "binary", "finding_text": "string"}
+STATEMENTS_ON_REQUEST: Final = {
+    "statement": "string",
+    "status_variables": "binary",
+    "finding_text": "string",
+    "sequence": "bigint",
+}
 """The text may be long, and hold what nobody should see."""
 
 TABLE_MAPS: Final = {
@@ -126,8 +134,8 @@ ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "transactions": {"finding_text": "string", "closed_by": "string"},
     "rows": {"end": "bigint", "server_id": "bigint", "finding_position": "bigint", "finding_text": "string"},
     "statements": STATEMENTS_ON_REQUEST,
-    "table_maps": {"finding_text": "string"},
-    "findings": {},
+    "table_maps": {"finding_text": "string", "sequence": "bigint"},
+    "findings": {"sequence": "bigint"},
 }
 
 ARROW_TYPES: Final = {

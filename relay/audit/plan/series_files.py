@@ -8,9 +8,10 @@ from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
+from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_numbers, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import BESIDE_SUFFIXES, CATALOG_NAME
+from relay.audit.plan.sequence import base_of, sequences_from
 from relay.audit.plan.store import LocalStore, Store, plain_path
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
@@ -28,7 +29,8 @@ class AuditedFile:
 
     `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
     crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found. `followed`: its
-    source went on to another file.
+    source went on to another file. `sequence_base`: what the sequences in it begin with (see sequence); None: nobody knows where
+    among the others it belongs, -1: too much for them.
     """
 
     path: str
@@ -38,6 +40,7 @@ class AuditedFile:
     cut: bool = False
     damaged: bool = False
     followed: bool = False
+    sequence_base: int | None = None
 
     @property
     def generation(self) -> str:
@@ -50,23 +53,79 @@ class AuditedFile:
         return _order(self.name)[1]
 
     @property
+    def sequences(self) -> tuple[int, int]:
+        """The least and the largest that a sequence in it can be; of a file that has none, of all."""
+        return sequences_from(self.sequence_base)
+
+    @property
     def series(self) -> str:
         """What the names of one source's files have in common; the whole name where it has no number."""
         match = _NAME.fullmatch(self.name)
         return match[1] if match else self.name
 
 
-def find_files(store: Store, path: str) -> list[AuditedFile]:
+def find_files(store: Store, path: str, *further: str) -> list[AuditedFile]:
     """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError.
 
     An archive that has been over several sources has a directory for each later one in it; their files are called
-    g0002/NAME, and come behind those of the source before.
+    g0002/NAME, and come behind those of the source before. further: where other files of the same source lie.
     """
     files = _files_at(store, path)
-    return [
+    if further:
+        files = _together(files, [_files_at(store, one) for one in further])
+    files = [
         replace(file, followed=file.series == following.series)
         for file, following in itertools.pairwise([*files, AuditedFile("", "")])
     ]
+    return _in_sequence(store, files)
+
+
+def _together(files: list[AuditedFile], others: list[list[AuditedFile]]) -> list[AuditedFile]:
+    """Files that lie in several places, in one order. Raises: NothingToRead where two have one name."""
+    found: dict[str, AuditedFile] = {}
+    for file in [*files, *itertools.chain.from_iterable(others)]:
+        there = found.setdefault(file.name, file)
+        if there is not file:
+            raise NothingToRead(
+                f"{there.path} and {file.path} have one name. Several paths are parts of one source's binlogs; read those of "
+                "other sources by a load of their own."
+            )
+    return sorted(found.values(), key=lambda file: (_generation(file.generation), file.number, file.name))
+
+
+def _in_sequence(store: Store, files: list[AuditedFile]) -> list[AuditedFile]:
+    """The files with what their sequences begin with, where their numbers say in which order they were written."""
+    whole = any(file.generation for file in files)
+    numbered: list[AuditedFile] = []
+    for _name, group in itertools.groupby(files, lambda file: file.generation):
+        found = list(group)
+        numbers = [file.number for file in found]
+        if numbers[0] < 0 or not all(low < high for low, high in itertools.pairwise(numbers)):
+            numbered += found
+            continue
+        known: dict[str, int] = {}
+        for file in found:
+            directory = _directory(file.path)
+            if directory not in known:
+                known[directory] = _generation(file.generation if whole else _own_generation(store, directory))
+            numbered.append(replace(file, sequence_base=base_of(known[directory], file.number)))
+    return numbered
+
+
+def _own_generation(store: Store, directory: str) -> str:
+    """The name of a later source's directory in its archive, where that is all that is read."""
+    above, _, name = directory.rpartition("/")
+    inner = _generation(name) != FIRST and store.is_file(store.join(above or "/", CATALOG_NAME))
+    return name if inner else ""
+
+
+def order_of(name: str) -> tuple[int, int]:
+    """Where a file belongs in an archive, by its name alone."""
+    return _generation(name.rpartition("/")[0]), _order(name)[1]
+
+
+def _generation(directory: str) -> int:
+    return generation_numbers([directory])[-1]
 
 
 def files_up_to(store: Store, path: str, files: list[AuditedFile], name: str, position: int) -> list[AuditedFile]:

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pyspark.sql.datasource import InputPartition
-
 from protocol.binlog.event_type import EventType
 from protocol.binlog.header import decode_header
 from protocol.binlog.layout import FIRST_EVENT, MAGIC, TYPE_AT
@@ -27,13 +25,13 @@ _TABLE_ROWS: Final = 4096
 _LOOKED_AT_BYTES: Final = 1 << 16
 
 
-@dataclass(frozen=True)
-class Split(InputPartition):
-    """Events [start, stop) of a file: whole transactions. What a task reads.
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Events [start, stop) of a file: whole transactions.
 
     format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
     ends here. cut: with a transaction that its source's end cut. findings: known before anything is read. skips: what of it is
-    not read, whole transactions that an earlier source's files hold (see overlap).
+    not read, whole transactions that an earlier source's files hold (see overlap). sequence_base: as of the file (see sequence).
     """
 
     path: str
@@ -46,6 +44,7 @@ class Split(InputPartition):
     cut: bool = False
     findings: tuple[Finding, ...] = ()
     skips: tuple[Span, ...] = ()
+    sequence_base: int | None = None
 
     @property
     def parts(self) -> list[Span]:
@@ -130,7 +129,8 @@ def plan_file(
 
     def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
         finding = Finding(file.name, position, end, 0, name, text)
-        return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]
+        base = file.sequence_base
+        return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,), sequence_base=base)]
 
     try:
         reader = store.open(file.path)
@@ -178,6 +178,7 @@ def plan_file(
                 in_use,
                 behind == edges[-1],
                 cut and behind == edges[-1],
+                sequence_base=file.sequence_base,
             )
             for first, behind in itertools.pairwise(edges)
         ]
@@ -348,6 +349,7 @@ def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
         size = reader.size if file.end is None else file.end
         if not file.growing:
             return max(size, FIRST_EVENT)
+        size = min(size, reader.size)
         format_event = _format_event(begin, size)
         if not format_event:
             return FIRST_EVENT

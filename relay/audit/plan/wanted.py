@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 FAR = 1 << 62
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -49,3 +52,19 @@ class Wanted:
     def wants_file(self, name: str) -> bool:
         """Whether the file's name passes all filters on it."""
         return all(test(name) for test in self.files) and name in self.names.get("file", {name})
+
+
+def keep_times(level: str, since: datetime | None, until: datetime | None, wanted: Wanted) -> None:
+    """Notes that only what happened in [since, until) is wanted; of a transaction, any part of it."""
+    first, last = ("first_time", "last_time") if level == "transactions" else ("time", "time")
+    if level == "findings":
+        return
+    if since is not None:
+        wanted.range(last).narrow(low=microseconds(since))
+    if until is not None:
+        wanted.range(first).narrow(high=microseconds(until) - 1)
+
+
+def microseconds(time: datetime) -> int:
+    """µs since 1970, as the kernel has times."""
+    return (time - _EPOCH) // timedelta(microseconds=1)
