@@ -57,7 +57,7 @@ class FileIntegrity:
         """Begins with the digests that lack."""
         self._digests.start()
         for file in self._held.all:
-            if file.sealed and not file.damaged and (file.digest is None or not file.checksum):
+            if file.sealed and file.place is None and not file.damaged and (file.digest is None or not file.checksum):
                 self.file_sealed(file)
 
     def stop(self) -> None:
@@ -73,7 +73,7 @@ class FileIntegrity:
     def make_sums(self, name: str) -> None:
         """Sums of a file's blocks were found to lack: those of a sealed one are made where its digest agrees."""
         file = self._held.get(name)
-        if file is not None and file.sealed and not file.checksum:
+        if file is not None and file.sealed and file.place is None and not file.checksum:
             self._digests.add(self._directory / name, file, sums_lack=True)
 
     def file_was_checked(self, file: ArchivedFile) -> None:

@@ -13,6 +13,7 @@ _LEDGER: Final = (
     "CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'no'); END;"
 )
 _BACK_TO: Final = {
+    5: "DROP TABLE places;",
     4: _LEDGER
     + "".join(f"ALTER TABLE {table} DROP COLUMN sum;" for table in ("files", "gtids", "source", "beginning", "damage")),
     3: "DROP TABLE damage; DROP TABLE checks; ALTER TABLE ledger DROP COLUMN details;",
@@ -26,7 +27,7 @@ def take_back(catalog: Path, layout: int) -> None:
     """The catalog, which nobody has open, is one of `layout` from now on."""
     db = sqlite3.connect(catalog)
     try:
-        for older in range(4, layout - 1, -1):
+        for older in range(5, layout - 1, -1):
             db.executescript(_BACK_TO[older])
         db.execute(f"PRAGMA user_version = {layout}")
     finally:

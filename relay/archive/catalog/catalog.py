@@ -36,6 +36,7 @@ from relay.archive.catalog.ledger_text import LedgerText, LedgerTextLost, Record
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.file_place import FilePlace, Tier
 from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, encode_state
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
@@ -48,6 +49,7 @@ _ADD_FILE: Final = f"INSERT OR IGNORE INTO files ({_FILE_COLUMNS}) VALUES ({','.
 _SELECT_GTIDS: Final = (
     "SELECT number, flavour, before, inside, anonymous, gtids.sum FROM gtids JOIN files USING (number) ORDER BY number"
 )
+_GTIDS: Final = "SELECT flavour, before, inside, anonymous, gtids.sum FROM gtids JOIN files USING (number)"
 _PUT_GTIDS: Final = f"REPLACE INTO gtids ({SUMMED['gtids']}, sum) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
 _ADD_LEDGER: Final = f"INSERT INTO ledger ({SUMMED['ledger']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _ADD_DAMAGE: Final = f"INSERT OR IGNORE INTO damage ({SUMMED['damage']}, sum) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -149,6 +151,8 @@ class Catalog:
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             self.is_new = True
             db.executescript(f"BEGIN; {SCHEMA} {MARKS} COMMIT;")
+        elif version == LAYOUT - 1:
+            db.executescript(f"BEGIN; {EARLIER[version]} {MARKS} COMMIT;")
         elif version in EARLIER:
             self.had_no_text = True
             db.executescript(f"BEGIN; {EARLIER[version]}")
@@ -221,7 +225,34 @@ class Catalog:
     @_told
     def files(self) -> list[ArchivedFile]:
         """All rows by number."""
-        return [file_of(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
+        places = self._places()
+        files = [file_of(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
+        if places:
+            for file in files:
+                file.place = places.get(file.number)
+        return files
+
+    def _places(self) -> dict[int, FilePlace]:
+        rows = self._db.execute(f"SELECT {SUMMED['places']}, sum FROM places")  # noqa: S608 - constants only
+        return {row[0]: FilePlace(Tier(row[1]), *row[2:]) for row in self._sound(rows, "places")}
+
+    @_told
+    def put_place(self, number: int, place: FilePlace | None) -> None:
+        """Notes where a file is; None: on the disk as it was received."""
+        if place is None:
+            self._db.execute("DELETE FROM places WHERE number = ?", (number,))
+            return
+        values = (number, str(place.tier), *(getattr(place, name) for name in FilePlace.__slots__[1:]))
+        statement = f"REPLACE INTO places ({SUMMED['places']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        self._db.execute(statement, summed(values))
+
+    @_told
+    def gtids_of(self, number: int) -> tuple[str, bytes | None, bytes | None, int] | None:
+        """What is stored of one file's GTIDs, as it is stored; None: nothing, or it was changed."""
+        for flavour, before, inside, anonymous, total in self._db.execute(f"{_GTIDS} WHERE number = ?", (number,)):
+            if row_sum((number, before, inside, anonymous)) == total:
+                return flavour, before, inside, anonymous
+        return None
 
     @_told
     def file(self, name: str) -> ArchivedFile | None:
@@ -246,9 +277,11 @@ class Catalog:
         """Writes whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
         with self._transaction():
             if in_place_of_all:
-                self._db.execute("DELETE FROM files")
-                self._db.execute("DELETE FROM gtids")
-            self._db.executemany(_PUT_FILE, [summed(file_row(file)) for file in files])
+                for table in ("files", "gtids", "places"):
+                    self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - constants only
+            for file in files:
+                self._db.execute(_PUT_FILE, summed(file_row(file)))
+                self.put_place(file.number, file.place)
             for entry in gtids:
                 self._put_gtids(entry)
 
@@ -261,14 +294,19 @@ class Catalog:
         Of a file that is not sealed nothing counts as synced.
         """
         rows = []
+        placed = []
         for file in files:
             row = file_row(file)
+            if file.place is not None:
+                placed.append((file.number, file.place))
             if not file.sealed:
                 name, number, _end, *facts = row
                 row = (name, number, FIRST_EVENT, *facts[:8], 0, 0, *facts[10:])
             rows.append(summed(row))
         with self._transaction():
             self._db.executemany(_ADD_FILE, rows)
+            for number, where in placed:
+                self.put_place(number, where)
             self._db.executemany(_ADD_DAMAGE, map(damage_values, places))
             self._db.executemany("INSERT OR IGNORE INTO checks (number, time) VALUES (?, ?)", checks.items())
 
@@ -333,7 +371,7 @@ class Catalog:
             else:
                 chain.add(number, facts)
         cursor.close()
-        for table in ("files", "gtids", "checks"):
+        for table in ("files", "gtids", "checks", "places"):
             statement = f"DELETE FROM {table} WHERE number = ?"  # noqa: S608 - constants only
             self._db.executemany(statement, [(number,) for number, _name in deleted])
         self._db.executemany("DELETE FROM damage WHERE file = ?", [(name,) for _number, name in deleted])

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-LAYOUT: Final = 5
+LAYOUT: Final = 6
 """SQLite's user_version of the catalogs that are written now."""
 APPLICATION: Final = 0x424C5200
 """With the layout added, SQLite's application_id of catalogs: the second witness that another layout is one, and no damage."""
@@ -46,11 +46,23 @@ CREATE TABLE checks (               -- of sealed files: when all bytes were last
     time REAL NOT NULL
 ) STRICT;
 """
+_PLACES_SCHEMA: Final = f"""
+CREATE TABLE places (               -- of files that are not on the disk as they were received; NAME.place says the same
+    number INTEGER PRIMARY KEY,
+    tier TEXT NOT NULL,             -- cold, object
+    stored_name TEXT NOT NULL,
+    stored_bytes INTEGER NOT NULL,
+    key_id TEXT,                    -- NULL: not encrypted
+    digest TEXT NOT NULL,           -- of the stored bytes
+    plain_bytes INTEGER NOT NULL,
+    {_SUM}
+) STRICT;
+"""
 KEEPS_TEXT: Final = (
     "CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger "
     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
 )
-SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}{_DAMAGE_SCHEMA}
+SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}{_DAMAGE_SCHEMA}{_PLACES_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -100,6 +112,7 @@ SUMMED: Final = {
     "beginning": "one, time, file, after_file, after_offset, flavour, state",
     "ledger": "time, kind, file, offset, text, details",
     "damage": "file, offset, boundary, found, text",
+    "places": "number, tier, stored_name, stored_bytes, key_id, digest, plain_bytes",
 }
 """The tables whose rows have a checksum, with what it is of."""
 _SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
@@ -110,10 +123,11 @@ _GTIDS_SUM: Final = f"ALTER TABLE gtids ADD COLUMN {_SUM};"
 _ORIGIN_SUM: Final = f"ALTER TABLE beginning ADD COLUMN {_SUM};"
 _DAMAGE_SUM: Final = f"ALTER TABLE damage ADD COLUMN {_SUM};"
 EARLIER: Final = {
-    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4,
-    2: _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _GTIDS_SUM,
-    3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM,
-    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM,
+    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _PLACES_SCHEMA,
+    2: _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _PLACES_SCHEMA,
+    3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _PLACES_SCHEMA,
+    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM + _PLACES_SCHEMA,
+    5: _PLACES_SCHEMA,
 }
 """By layout, the statements that add what it lacks. Recovery fills the GTIDs from the files."""
 

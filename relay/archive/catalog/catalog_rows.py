@@ -91,7 +91,7 @@ def ledger_values(row: LedgerRow) -> tuple[object, ...]:
 
 def file_of(row: tuple[Any, ...]) -> ArchivedFile:
     """What a row of `files` says, without its checksum."""
-    file = ArchivedFile(*row)
+    file = ArchivedFile(*row)  # its place stands in a table of its own
     file.sealed, file.cut, file.damaged = bool(file.sealed), bool(file.cut), bool(file.damaged)
     return file
 

@@ -3,11 +3,13 @@
 It is written before the first file goes and removed behind the last, so that a removal that was killed is finished.
 """
 
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX
 from relay.archive.storage.files import (
     BESIDE_SUFFIXES,
     PURGE_NAME,
@@ -16,6 +18,7 @@ from relay.archive.storage.files import (
     replace_file,
 )
 from relay.archive.storage.ledger_kinds import PURGED
+from relay.packed.packed_facts import PACKED_SUFFIXES
 
 
 def write_intent(layer: FileLayer, directory: Path, rows: Iterable[LedgerRow]) -> None:
@@ -41,9 +44,16 @@ def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
 
 
 def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> None:
-    """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError."""
+    """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError.
+
+    Of one that may be in a bucket too, NAME.gone is left, which says so: `relay.tiers` removes it there, and then NAME.gone.
+    """
     for name in names:
         layer.unlink(directory / name)
+        for suffix in PACKED_SUFFIXES:
+            layer.unlink(directory / (name + suffix))
+        with contextlib.suppress(FileNotFoundError):
+            layer.rename(directory / (name + PLACE_SUFFIX), directory / (name + GONE_SUFFIX))
         for suffix in BESIDE_SUFFIXES:
             layer.unlink(directory / (name + suffix))
     layer.sync_directory(directory)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from protocol.binlog.layout import FIRST_EVENT
+from relay.archive.recovery.quarantine import quarantine
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveCorrupt
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
@@ -17,7 +18,6 @@ from relay.archive.storage.files import (
     replace_file,
     write_all,
 )
-from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
 from relay.archive.storage.scan import Scan, scan
 from relay.archive.sums.sum_files import forget_of_another, known_end

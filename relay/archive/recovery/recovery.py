@@ -8,7 +8,7 @@ the next one then finds again is recorded once.
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
-from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow, decoded_gtids, file_of
 from relay.archive.catalog.generation_directories import ENDED
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.ledger_text import LedgerLines
@@ -31,8 +31,10 @@ from relay.archive.catalog.salvage import salvage
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.recovery.file_recovery import recover_file
+from relay.archive.recovery.placed_files import Placed, find_placed
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_archived_file
+from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX, PlaceNote
 from relay.archive.storage.files import (
     BESIDE_SUFFIXES,
     CATALOG_NAME,
@@ -60,6 +62,7 @@ from relay.archive.storage.origin import Origin
 from relay.archive.storage.rebuild_index import Progress
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
+from relay.packed.packed_facts import plain_name
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +103,8 @@ class Recovery:
         self._began_again = False
         self._kept = ""
         """The name under which it was kept."""
+        self._placed: Placed = {}
+        self._notes: dict[str, PlaceNote] = {}
 
     def run(self, *, force: bool = False) -> Recovered:
         """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
@@ -140,6 +145,8 @@ class Recovery:
                 forget_intent(self._layer, self._directory)
             catalogued = {file.name: file for file in catalog.files()}
             known = {} if force else catalogued
+            self._placed, self._notes = find_placed(self._layer, self._directory, listing.files, catalogued.values())
+            names |= self._placed.keys()
             held = self._held_names(names, known)
             self._note_foreign(listing.files, held)
             self._note_missing(catalog, held, catalogued)
@@ -149,6 +156,10 @@ class Recovery:
             self._record(catalog)
             if changed or entries or force:
                 catalog.put_files((file for file, _trusted in changed.values()), entries, in_place_of_all=force)
+            for file in files:
+                before = catalogued[file.name].place if file.name in catalogued else None
+                if file.place != before:
+                    catalog.put_place(file.number, file.place)
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
@@ -267,11 +278,13 @@ class Recovery:
         strange = [
             name
             for name in names
-            if (name.rpartition(".")[0] if name.endswith(BESIDE_SUFFIXES) else name) not in mine
+            if (name.rpartition(".")[0] if name.endswith(BESIDE_SUFFIXES) else plain_name(name) or name) not in mine
             and name not in OWN_NAMES
         ]
         for name in sorted(strange):
-            if name.endswith(TEMPORARY_SUFFIX) or name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
+            if name.endswith((TEMPORARY_SUFFIX, GONE_SUFFIX)) or name.startswith(
+                (CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")
+            ):
                 continue
             if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(name.rpartition(".")[0]):
                 self._layer.unlink(self._directory / name)
@@ -306,9 +319,20 @@ class Recovery:
         files = []
         changed = {}
         last = next(reversed(held.values()), "")
-        sizes = self._layer.sizes(self._directory, (name for name in held.values() if name in known))
+        on_disk = (name for name in held.values() if name in known and name not in self._placed)
+        sizes = self._layer.sizes(self._directory, on_disk)
         for name in held.values():
             file = known.get(name)
+            place = self._placed.get(name)
+            if place is not None:
+                if file is None or not file.sealed:
+                    file = self._noted_file(name)
+                    changed[name] = (file, file.end)
+                file.place = place
+                files.append(file)
+                continue
+            if file is not None and file.place is not None:
+                file = replace(file, place=None)
             size = sizes.get(name, 0)
             if file is not None and file.sealed and size >= file.end:
                 files.append(file)
@@ -388,6 +412,8 @@ class Recovery:
         return stored
 
     def _read_gtids(self, file: ArchivedFile, trusted: int) -> GtidFacts:
+        if file.place is not None:
+            return self._noted_gtids(file)
         progress = self._progress
         on_progress = None
         if progress is not None and trusted < file.end:
@@ -400,6 +426,29 @@ class Recovery:
             text = f"{error}; no replica that asks by GTID gets this file."
             self._find(UNREADABLE, file.name, FIRST_EVENT, text)
             return GtidFacts(None, None, 0)
+
+    def _noted_file(self, name: str) -> ArchivedFile:
+        """A packed file that the catalog does not know, as NAME.place has it."""
+        note = self._notes.get(name)
+        try:
+            if note is None:
+                raise ValueError(f"there is no sound {name}{PLACE_SUFFIX}")
+            file = file_of(note.file_row)
+            if file.name != name:
+                raise ValueError(f"{name}{PLACE_SUFFIX} is that of {file.name}")
+            return file
+        except (TypeError, ValueError) as error:
+            how = "Unpack it (`zstd -d`), stop the relay, put the binlog in its place and run `archive rebuild`."
+            self._find("damaged", name, 0, f"{error}: what is packed of {name} cannot be served. {how}")
+        return ArchivedFile(name, binlog_number(name), 0, True, 0, "", 0, 0, "", damaged=True)
+
+    def _noted_gtids(self, file: ArchivedFile) -> GtidFacts:
+        note = self._notes.get(file.name)
+        facts = decoded_gtids(*note.gtids) if note is not None and note.gtids is not None else None
+        if facts is None:
+            text = f"What GTIDs are in {file.name}, which is packed, is not known; no replica that asks by GTID gets this file."
+            self._find(UNREADABLE, file.name, FIRST_EVENT, text)
+        return facts or GtidFacts(None, None, 0)
 
     def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
         with StoredFile.open(self._layer, self._directory / name) as stored:

@@ -7,6 +7,7 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from relay.archive.storage.file_place import FilePlace, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class ArchivedFile:
     `end` is the offset up to which readers may read: the file's size when sealed, else the published end.
     `created`, `server_version`, `server_id`, `checksum` (0 none, 1 CRC32), `flavour` are the format description's.
     `first_timestamp`, `last_timestamp` are event times in seconds. `groups` counts transactions.
+    `place`: where it is packed; None: it is on the disk as it was received.
     `cut`: the source's crash cut the last group. `damaged`: bytes from `end` on cannot be trusted and are not served.
     """
 
@@ -45,6 +47,17 @@ class ArchivedFile:
     cut: bool = False
     damaged: bool = False
     digest: str | None = None
+    place: FilePlace | None = None
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes that it takes where it is."""
+        return self.end if self.place is None else self.place.stored_bytes
+
+    @property
+    def tier(self) -> Tier:
+        """Where it is."""
+        return Tier.HOT if self.place is None else self.place.tier
 
     @property
     def size_bytes(self) -> int:

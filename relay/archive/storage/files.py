@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from relay.archive.storage.file_place import PLACE_SUFFIX
+
 Buffer = bytes | bytearray | memoryview
 
 FILE_MODE: Final = 0o640
@@ -71,7 +73,7 @@ SUM_SUFFIXES: Final = (".sum", ".sum2")
 """NAME.sum and its copy: of a file whose events have no checksums, one of each block."""
 MAP_SUFFIXES: Final = (".map", ".rules")
 """Beside a file of a view: which place of the source is which of the view, and what its rules knew there."""
-BESIDE_SUFFIXES: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES)
+BESIDE_SUFFIXES: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES, PLACE_SUFFIX)
 """Of files that stand beside a binlog and mean nothing without it."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""

@@ -1,0 +1,105 @@
+"""Where a sealed binlog is: on the disk as it was received, on the disk packed, or packed in a bucket.
+
+NAME.place says it, beside NAME.idx, with the file's catalog row and its GTIDs: so the disk alone tells what is in the bucket, and the
+bucket, which has a copy, what a lost disk had. NAME.gone stands in its place once the file was purged, until the bucket has none of it.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+from zlib import crc32
+
+PLACE_SUFFIX: Final = ".place"
+GONE_SUFFIX: Final = ".gone"
+
+
+class Tier(StrEnum):
+    """How and where a file is stored."""
+
+    HOT = "hot"
+    COLD = "cold"
+    OBJECT = "object"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """`stored_name`: of the stored file; `stored_bytes`, `digest`: of its bytes. `key_id`: None: not encrypted. `plain_bytes`: of
+    the binlog."""
+
+    tier: Tier
+    stored_name: str
+    stored_bytes: int
+    key_id: str | None
+    digest: str
+    plain_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceNote:
+    """What NAME.place says. `file_row`: as in the catalog's table `files`; `gtids`: flavour, state before, transactions
+    inside (as at a file's head), those without GTID, as in the table `gtids`; None: not known."""
+
+    place: FilePlace
+    file_row: tuple[Any, ...]
+    gtids: tuple[str, bytes | None, bytes | None, int] | None
+
+    def encode(self) -> bytes:
+        """As it is written."""
+        gtids = None
+        if self.gtids is not None:
+            flavour, before, inside, anonymous = self.gtids
+            gtids = [flavour, _hex(before), _hex(inside), anonymous]
+        told = {"place": asdict(self.place), "file": list(self.file_row), "gtids": gtids}
+        return json.dumps({**told, "sum": _sum(told)}).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "PlaceNote":
+        """Raises: ValueError."""
+        try:
+            told = json.loads(data)
+            total = told.pop("sum", None)
+            if total is not None and total != _sum(told):
+                raise ValueError("its checksum is wrong")
+            place = told["place"]
+            gtids = told.get("gtids")
+            if gtids is not None:
+                flavour, before, inside, anonymous = gtids
+                gtids = (flavour, _unhex(before), _unhex(inside), anonymous)
+            names = FilePlace.__slots__[1:]
+            found = FilePlace(Tier(place["tier"]), *(place[name] for name in names))
+            return cls(found, tuple(told.get("file", ())), gtids)
+        except (KeyError, TypeError, AttributeError, RecursionError, UnicodeError) as error:
+            raise ValueError(f"it cannot be read: {type(error).__name__} {error}") from error
+
+
+def place_path(path: Path) -> Path:
+    """NAME.place of the binlog at `path`."""
+    return path.with_name(path.name + PLACE_SUFFIX)
+
+
+def read_note(path: Path) -> PlaceNote | None:
+    """What stands beside the binlog at `path`; None: nothing. Raises: ValueError; OSError."""
+    try:
+        return PlaceNote.decode(place_path(path).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def read_place(path: Path) -> FilePlace | None:
+    """Where the binlog of that path is; None: it has no NAME.place. Raises: ValueError; OSError."""
+    note = read_note(path)
+    return None if note is None else note.place
+
+
+def _sum(told: dict[str, Any]) -> int:
+    return crc32(json.dumps(told, sort_keys=True).encode())
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else data.hex()
+
+
+def _unhex(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)

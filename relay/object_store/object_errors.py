@@ -1,0 +1,47 @@
+"""What can go wrong with a bucket: what, which object, what to do about it. No text has a secret."""
+
+from typing import Final
+
+LATER: Final = "It is tried again; look at the network and at the storage's own status."
+RIGHTS: Final = "Look at the keys of [archive.bucket] in relay.toml, and at what they may do in this bucket."
+
+
+class ObjectStoreError(Exception):
+    """`str()` is one sentence for an operator, and the advice. Fields: `what`, `url`, `text`, `advice`."""
+
+    advice_of_kind = ""
+
+    def __init__(self, what: str, *, url: str, advice: str | None = None) -> None:
+        self.what = what
+        self.url = url
+        self.advice = self.advice_of_kind if advice is None else advice
+        self.text = f"{url}: {what}"
+        super().__init__(f"{self.text}." + (f" {self.advice}" if self.advice else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark's executors send their errors to the driver.
+        return _again, (type(self), self.what, self.url, self.advice)
+
+
+class StoreUnreachable(ObjectStoreError):
+    """No answer, or one that says "later", after all tries."""
+
+    advice_of_kind = LATER
+
+
+class StoreRefused(ObjectStoreError):
+    """An answer that no second try makes better: wrong credentials, no such bucket, not allowed."""
+
+    advice_of_kind = RIGHTS
+
+
+class ObjectMissing(ObjectStoreError):
+    """There is no such object."""
+
+
+class ObjectDamaged(ObjectStoreError):
+    """The object is not what it should be."""
+
+
+def _again(kind: type[ObjectStoreError], what: str, url: str, advice: str) -> ObjectStoreError:
+    return kind(what, url=url, advice=advice)

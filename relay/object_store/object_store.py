@@ -1,0 +1,176 @@
+"""One bucket, or a folder in it: whole objects go in, objects and parts of them come out.
+
+Every call blocks, for a thread, and gives the interpreter up while it waits. Keys are relative to the prefix. Each raises
+StoreUnreachable after its tries, StoreRefused, and ObjectMissing where an object is needed.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from relay.object_store.object_errors import ObjectDamaged
+from relay.object_store.store_options import StoreOptions
+from relay.object_store.trying import StoreCounts, Trying
+
+_PART_BYTES: Final = 8 << 20
+_MOST_PARTS: Final = 9000
+"""S3 takes 10,000."""
+_PARTS_AT_ONCE: Final = 4
+_PAGE: Final = 1000
+_RANGE_SAID: Final = "equested"
+"""In obstore's "Requested 0..40, got 0..5", where an object ends inside of a range."""
+
+
+class ObjectFacts(NamedTuple):
+    """One object. `modified`: seconds since 1970; `etag`: what the storage calls this content."""
+
+    key: str
+    size: int
+    etag: str | None
+    modified: float
+
+
+class ObjectStore:
+    """For any number of threads. `stop`: set, a call that fails is not tried again."""
+
+    def __init__(self, options: StoreOptions, stop: threading.Event | None = None) -> None:
+        """Asks nobody anything. Raises: StoreRefused (credentials cannot be read)."""
+        self.options = options
+        self.counts = StoreCounts()
+        self._store: Any = options.make()
+        self._trying = Trying(options.tries, options.give_up_s, self.counts, stop or threading.Event())
+
+    def url(self, key: str = "") -> str:
+        """Of an object, to be shown."""
+        return f"{self.options.url.rstrip('/')}/{key}".rstrip("/")
+
+    def put_bytes(self, key: str, data: bytes) -> None:
+        """Makes an object, or puts other content into it; whole or not at all."""
+        import obstore
+
+        self._trying.run(self.url(key), lambda: obstore.put(self._store, key, data, use_multipart=False))
+        self.counts.add(bytes_written=len(data))
+
+    def put_file(self, key: str, path: Path) -> None:
+        """As `put_bytes`, of a file; a large one in parts. Raises: OSError (the file)."""
+        import obstore
+
+        size = path.stat().st_size
+        part = max(_PART_BYTES, -(-size // _MOST_PARTS))
+        self._trying.run(
+            self.url(key),
+            lambda: obstore.put(self._store, key, path, chunk_size=part, max_concurrency=_PARTS_AT_ONCE),
+        )
+        self.counts.add(bytes_written=size)
+
+    def get(self, key: str) -> bytes:
+        """All of an object."""
+        import obstore
+
+        data = self._trying.run(self.url(key), lambda: bytes(obstore.get(self._store, key).bytes()))
+        self.counts.add(bytes_read=len(data))
+        return data
+
+    def get_range(self, key: str, start: int, stop: int) -> bytes:
+        """[start, stop) of an object. Raises: ObjectDamaged where it has not all of that."""
+        import obstore
+
+        if start == stop:
+            return b""
+
+        def call() -> bytes:
+            try:
+                data = bytes(obstore.get_range(self._store, key, start=start, end=stop))
+            except obstore.exceptions.GenericError as error:
+                if _RANGE_SAID in str(error):
+                    self._must_reach(key, stop)
+                raise
+            if len(data) != stop - start:
+                self._must_reach(key, stop)
+                raise ConnectionError(f"{len(data)} bytes came, {stop - start} were asked for")
+            return data
+
+        data = self._trying.run(self.url(key), call)
+        self.counts.add(bytes_read=len(data))
+        return data
+
+    def get_tail(self, key: str, count: int) -> tuple[bytes, int]:
+        """The last `count` bytes of an object, all of a shorter one, and the object's size."""
+        if self.options.scheme != "s3":  # Azure has no such ranges
+            size = self.head(key).size
+            return self.get_range(key, max(0, size - count), size), size
+        import obstore
+
+        def call() -> tuple[bytes, int]:
+            found = obstore.get(self._store, key, options={"range": {"suffix": count}})
+            data, size = bytes(found.bytes()), found.meta["size"]
+            if len(data) != min(count, size):
+                raise ConnectionError(f"{len(data)} bytes came, {min(count, size)} were asked for")
+            return data, size
+
+        try:
+            data, size = self._trying.run(self.url(key), call)
+        except ObjectDamaged:  # some say so of an object that is shorter than `count`
+            size = self.head(key).size
+            return self.get_range(key, max(0, size - count), size), size
+        self.counts.add(bytes_read=len(data))
+        return data, size
+
+    def head(self, key: str) -> ObjectFacts:
+        """What is known of an object without its bytes."""
+        import obstore
+
+        return _facts(self._trying.run(self.url(key), lambda: obstore.head(self._store, key)))
+
+    def list(self, folder: str = "", after: str = "") -> Iterator[ObjectFacts]:
+        """The objects in a folder and those below it, in the order of their keys, behind the key `after`.
+
+        Asked for page by page; one that fails is asked for again.
+        """
+        import obstore
+
+        last = after
+        if self.options.scheme == "file":
+            found = self._trying.run(self.url(folder), lambda: obstore.list(self._store, folder or None).collect())
+            yield from (fact for fact in sorted(map(_facts, found)) if fact.key > last)
+            return
+        while True:
+            offset = last or None
+
+            def page(offset: str | None = offset) -> Any:
+                stream = obstore.list(self._store, folder or None, offset=offset, chunk_size=_PAGE)
+                return next(iter(stream), None)
+
+            found = self._trying.run(self.url(folder), page)
+            if not found:
+                return
+            yield from map(_facts, found)
+            last = found[-1]["path"]
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Removes objects; fine where there are none."""
+        import obstore
+
+        def one(key: str) -> None:
+            try:
+                obstore.delete(self._store, key)
+            except (FileNotFoundError, obstore.exceptions.NotFoundError):
+                return
+
+        for key in keys:
+            self._trying.run(self.url(key), lambda key=key: one(key))  # type: ignore[misc]
+
+    def _must_reach(self, key: str, stop: int) -> None:
+        import obstore
+
+        size = obstore.head(self._store, key)["size"]
+        if size < stop:
+            raise ObjectDamaged(f"it has {size} bytes, no byte {stop - 1}", url=self.url(key))
+
+    def __repr__(self) -> str:
+        return f"ObjectStore({self.options.url!r})"
+
+
+def _facts(found: Any) -> ObjectFacts:
+    return ObjectFacts(found["path"], found["size"], found.get("e_tag"), found["last_modified"].timestamp())

@@ -1,0 +1,99 @@
+"""Where a bucket is, where its credentials come from, and how long its answers may take."""
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from relay.object_store.object_errors import StoreRefused
+
+SCHEMES: Final = ("s3", "gs", "az", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Has no secret, and can be pickled.
+
+    `url`: `s3://BUCKET/PREFIX`, `gs://…`, `az://CONTAINER/…` or `file:///DIRECTORY`. `endpoint`: of a storage that is not Amazon's
+    (Google's, Azure's). What is left out comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_STORAGE_…`), else from the machine's
+    role in its cloud. `access_key_id` goes with `secret_key_file`; for Azure it is the account.
+    `credentials_file`: Google's JSON file of a service account.
+    `tries`, `give_up_s`: a call that fails is tried again as long as neither is reached.
+    """
+
+    url: str
+    endpoint: str | None = None
+    region: str | None = None
+    access_key_id: str | None = None
+    secret_key_file: str | None = None
+    credentials_file: str | None = None
+    connect_timeout_s: float = 5.0
+    timeout_s: float = 30.0
+    tries: int = 8
+    give_up_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in SCHEMES or (parts.scheme != "file" and not parts.netloc) or "@" in parts.netloc:
+            wanted = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY"
+            raise ValueError(f"a bucket is written {wanted}")
+
+    @property
+    def scheme(self) -> str:
+        """Which kind of storage."""
+        return urlsplit(self.url).scheme
+
+    @property
+    def bucket(self) -> str:
+        """Its name."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def prefix(self) -> str:
+        """What all keys begin with, without slashes at its ends; may be empty."""
+        return urlsplit(self.url).path.strip("/")
+
+    def make(self) -> Any:
+        """The store of obstore's. Raises: StoreRefused."""
+        # A relay without a bucket does not load it.
+        from obstore.exceptions import BaseError
+        from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
+
+        client: dict[str, Any] = {
+            "timeout": datetime.timedelta(seconds=self.timeout_s),
+            "connect_timeout": datetime.timedelta(seconds=self.connect_timeout_s),
+            "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
+        }
+        # Tries are counted and named in one place, `relay.object_store.trying`.
+        once = {"max_retries": 0, "retry_timeout": datetime.timedelta(seconds=self.timeout_s)}
+        common: dict[str, Any] = {"prefix": self.prefix or None, "client_options": client, "retry_config": once}
+        try:
+            if self.scheme == "file":
+                return LocalStore(urlsplit(self.url).path, mkdir=True)
+            settings: dict[str, Any] = {**common, **self._config()}
+            if self.scheme == "s3":
+                return S3Store(self.bucket, **settings)
+            if self.scheme == "gs":
+                return GCSStore(self.bucket, **settings)
+            return AzureStore(self.bucket, **settings)
+        except OSError as error:
+            what = f"its credentials cannot be read: {error.filename}: {error.strerror}"
+            raise StoreRefused(what, url=self.url) from None
+        except (BaseError, ValueError) as error:
+            raise StoreRefused(str(error).partition("\n")[0], url=self.url) from None
+
+    def _config(self) -> dict[str, str]:
+        secret = None if self.secret_key_file is None else Path(self.secret_key_file).read_text().strip()
+        if self.scheme == "s3":
+            found = {
+                "endpoint": self.endpoint,
+                "region": self.region,
+                "access_key_id": self.access_key_id,
+                "secret_access_key": secret,
+            }
+        elif self.scheme == "gs":
+            found = {"service_account_path": self.credentials_file, "url": self.endpoint}
+        else:
+            found = {"account_name": self.access_key_id, "account_key": secret, "endpoint": self.endpoint}
+        return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,1 @@
+"""A binlog in compressed frames that can be read one by one, perhaps encrypted."""

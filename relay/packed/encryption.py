@@ -1,0 +1,134 @@
+"""AES-256-GCM of a packed file: each frame for itself, bound to its place in its file.
+
+    head   8 bytes magic | u32 size | JSON: key id, the wrapped data key, the file's id (16 random bytes)
+    body   the frames, then what stands behind them (the binlog's facts and the frame table), each encrypted for itself
+    tail   the head's JSON again | u32 its size | u64 size of the encrypted table | 8 bytes magic
+
+A data key is used for one file and never again, and a nonce is the kind and index of what is encrypted: none comes twice
+under one key. Kind, index and the file's id are authenticated with the bytes, and the table has the size and number of
+all frames: one that is moved, left out, doubled or taken from another file is found.
+"""
+
+import base64
+import json
+import secrets
+import struct
+from typing import Any, Final
+
+from relay.packed.key_ring import KEY_BYTES, KeyRing, sealing
+from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedDamaged, PackedUnknown
+
+HEAD_MAGIC: Final = b"BLRENC\x00\x01"
+TAIL_MAGIC: Final = b"BLRENC\xff\x01"
+TAG_BYTES: Final = 16
+_SIZE: Final = struct.Struct("<I")
+_TAIL: Final = struct.Struct("<IQ8s")
+TAIL_SIZE: Final = _TAIL.size
+_NONCE: Final = struct.Struct(">IQ")
+_FRAME: Final = 1
+_TABLE: Final = 2
+_FILE_ID_BYTES: Final = 16
+LARGEST_HEAD: Final = 4096
+
+
+class FileCipher:
+    """Encrypts and decrypts the parts of one file. Thread-safe."""
+
+    def __init__(self, key_id: str, head: bytes, file_id: bytes, data_key: bytes) -> None:
+        self.key_id = key_id
+        self._head = head
+        self._file_id = file_id
+        self._sealing: Any = sealing(data_key)
+
+    @classmethod
+    def new(cls, ring: KeyRing) -> "FileCipher":
+        """For a new file, with the ring's active key."""
+        key_id = ring.active
+        assert key_id is not None
+        file_id, data_key = secrets.token_bytes(_FILE_ID_BYTES), secrets.token_bytes(KEY_BYTES)
+        wrapped = ring.wrap(key_id, data_key, _wrap_bound(key_id, file_id))
+        head = json.dumps({"key": key_id, "wrapped": _text(wrapped), "id": _text(file_id)}).encode()
+        return cls(key_id, head, file_id, data_key)
+
+    @classmethod
+    def of_head(cls, head: bytes, ring: KeyRing | None, file: str) -> "FileCipher":
+        """For a file that has this head. Raises: PackedDamaged, KeyMissing, KeyWrong."""
+        try:
+            found = json.loads(head)
+            key_id = found["key"]
+            wrapped, file_id = base64.b64decode(found["wrapped"]), base64.b64decode(found["id"])
+            if not isinstance(key_id, str):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise PackedDamaged("its head cannot be read", file=file, offset=0) from None
+        if ring is None:
+            raise KeyMissing(
+                f"it is encrypted with the key {key_id!r}; no keys were given", file=file, advice=KEYS_ADVICE
+            )
+        return cls(key_id, head, file_id, ring.unwrap(key_id, wrapped, _wrap_bound(key_id, file_id), file))
+
+    @property
+    def head(self) -> bytes:
+        """What the file begins with."""
+        return HEAD_MAGIC + _SIZE.pack(len(self._head)) + self._head
+
+    def tail(self, table_size: int) -> bytes:
+        """What the file ends with. `table_size`: of the encrypted table."""
+        return self._head + _TAIL.pack(len(self._head), table_size, TAIL_MAGIC)
+
+    def encrypt_frame(self, index: int, data: bytes) -> bytes:
+        """Once for each index. `TAG_BYTES` longer than `data`."""
+        return self._encrypt(_FRAME, index, data)
+
+    def decrypt_frame(self, index: int, data: bytes) -> bytes | None:
+        """None: it is not what was encrypted as this frame of this file."""
+        return self._decrypt(_FRAME, index, data)
+
+    def encrypt_table(self, data: bytes) -> bytes:
+        """Once."""
+        return self._encrypt(_TABLE, 0, data)
+
+    def decrypt_table(self, data: bytes) -> bytes | None:
+        """None: it is not this file's."""
+        return self._decrypt(_TABLE, 0, data)
+
+    def _encrypt(self, kind: int, index: int, data: bytes) -> bytes:
+        nonce = _NONCE.pack(kind, index)
+        return bytes(self._sealing.encrypt(nonce, data, nonce + self._file_id))
+
+    def _decrypt(self, kind: int, index: int, data: bytes) -> bytes | None:
+        from cryptography.exceptions import InvalidTag
+
+        nonce = _NONCE.pack(kind, index)
+        try:
+            return bytes(self._sealing.decrypt(nonce, data, nonce + self._file_id))
+        except (InvalidTag, ValueError):
+            return None
+
+    def __repr__(self) -> str:
+        return f"FileCipher(key_id={self.key_id!r})"
+
+
+def split_tail(tail: bytes, stored_size: int, file: str) -> tuple[int, int]:
+    """The size of the head, and of the encrypted table, from the last `TAIL_SIZE` bytes. Raises: PackedUnknown, PackedDamaged."""
+    head_size, table_size, magic = _TAIL.unpack(tail)
+    if magic != TAIL_MAGIC:
+        if magic[:-1] == TAIL_MAGIC[:-1]:
+            raise PackedUnknown("a newer binlog-relay encrypted it", file=file)
+        raise PackedDamaged("its end is not the end of an encrypted binlog", file=file, offset=stored_size - TAIL_SIZE)
+    if head_size > LARGEST_HEAD or table_size > stored_size:
+        raise PackedDamaged("the sizes at its end cannot be", file=file, offset=stored_size - TAIL_SIZE)
+    return head_size, table_size
+
+
+def head_size_on_disk(head_size: int) -> int:
+    """Bytes before the first frame."""
+    return len(HEAD_MAGIC) + _SIZE.size + head_size
+
+
+def _wrap_bound(key_id: str, file_id: bytes) -> bytes:
+    return HEAD_MAGIC + file_id + key_id.encode()
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

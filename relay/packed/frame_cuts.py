@@ -1,0 +1,45 @@
+"""Where the frames of a packed binlog end: between transactions where they can, at an event where a transaction is too large."""
+
+from collections.abc import Iterable
+from typing import Final
+
+FRAME_BYTES: Final = 512 << 10
+"""Plain bytes of a frame: see docs/TIERS.md for what was measured."""
+_MOST_TIMES: Final = 2
+"""A frame that finds no end of a transaction has at most so many times the wanted bytes."""
+
+
+def frame_cuts(places: Iterable[tuple[int, bool]], plain_size: int, frame_bytes: int = FRAME_BYTES) -> list[int]:
+    """The offsets, ascending, at which frames end; the last one is `plain_size`.
+
+    `places`: starts of events, ascending, and whether no transaction is open there (the records of NAME.idx).
+    Each frame has at most twice `frame_bytes`: where an event is larger it is cut inside.
+    """
+    most = frame_bytes * _MOST_TIMES
+    cuts: list[int] = []
+    start = boundary = event = 0
+    for offset, at_boundary in (*_below(places, plain_size), (plain_size, True)):
+        while offset - start > most:
+            # No place in reach was good enough: take the best that was seen.
+            start = boundary if boundary > start else event if event > start else start + most
+            cuts.append(start)
+        if offset <= start:
+            continue
+        event = offset
+        if at_boundary:
+            boundary = offset
+            if offset - start >= frame_bytes or offset == plain_size:
+                cuts.append(offset)
+                start = offset
+    return cuts
+
+
+def _below(places: Iterable[tuple[int, bool]], plain_size: int) -> Iterable[tuple[int, bool]]:
+    last = 0
+    for offset, at_boundary in places:
+        if offset <= last:
+            continue  # a damaged index: it is no reason not to pack
+        if offset >= plain_size:
+            return
+        last = offset
+        yield offset, at_boundary

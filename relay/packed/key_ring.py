@@ -1,0 +1,130 @@
+"""The keys that files are encrypted with: where they come from, and which one is used for new files.
+
+A file has a data key of its own, made at random. Only that is encrypted with a key of the ring ("wrapped"). A new key is for new
+files; those that exist keep theirs, so the ring has to keep it too.
+"""
+
+import base64
+import binascii
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, KeyUnreadable, KeyWrong
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where the key called `id` comes from: one of a file, an environment variable, a credential of systemd's.
+
+    The key is 32 bytes: as they are, as 64 hexadecimal digits or as base64, white space around them.
+    """
+
+    id: str
+    file: str | None = None
+    env: str | None = None
+    credential: str | None = None
+
+    @property
+    def place(self) -> str:
+        """In words, for messages."""
+        if self.file is not None:
+            return f"file {self.file}"
+        if self.env is not None:
+            return f"environment variable {self.env}"
+        return f"systemd credential {self.credential}"
+
+    def read(self) -> bytes:
+        """The key. Raises: KeyUnreadable."""
+        try:
+            if self.file is not None:
+                found = Path(self.file).read_bytes()
+            elif self.env is not None:
+                found = os.environ[self.env].encode()
+            else:
+                found = (Path(os.environ["CREDENTIALS_DIRECTORY"]) / str(self.credential)).read_bytes()
+        except KeyError as error:
+            raise KeyUnreadable(f"key {self.id!r}: {self.place}: {error.args[0]} is not in the environment") from None
+        except OSError as error:
+            raise KeyUnreadable(f"key {self.id!r}: {self.place}: {error.strerror}") from None
+        key = _key_of(found)
+        if key is None:
+            raise KeyUnreadable(
+                f"key {self.id!r}: {self.place} has no key of {KEY_BYTES} bytes; `openssl rand -hex {KEY_BYTES}` makes one"
+            )
+        return key
+
+
+def _key_of(found: bytes) -> bytes | None:
+    if len(found) == KEY_BYTES:
+        return found
+    text = found.strip()
+    try:
+        key = (
+            bytes.fromhex(text.decode("ascii")) if len(text) == 2 * KEY_BYTES else base64.b64decode(text, validate=True)
+        )
+    except (ValueError, UnicodeError, binascii.Error):
+        return None
+    return key if len(key) == KEY_BYTES else None
+
+
+def sealing(key: bytes) -> Any:
+    """AES-256-GCM with that key."""
+    # Who has no encrypted files, as most of Spark's executors, needs no cryptography.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+class KeyRing:
+    """Keys by id. Neither `repr` nor any message shows one."""
+
+    def __init__(self, keys: dict[str, bytes], active: str | None) -> None:
+        self._keys = dict(keys)
+        self.active = active
+        """The id of the key for new files; None: new files are not encrypted."""
+        if active is not None and active not in self._keys:
+            raise KeyUnreadable(f"the active key is {active!r}, and there is no key of that id")
+
+    @classmethod
+    def load(cls, sources: Sequence[KeySource], active: str | None = None) -> "KeyRing":
+        """Reads all keys. Raises: KeyUnreadable."""
+        return cls({source.id: source.read() for source in sources}, active)
+
+    @property
+    def ids(self) -> list[str]:
+        """Of all keys."""
+        return sorted(self._keys)
+
+    def wrap(self, key_id: str, data_key: bytes, bound: bytes) -> bytes:
+        """The data key, encrypted. `bound`: what it is only good with. A nonce is random: one key is good for some 2^32 files."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + bytes(sealing(self._keys[key_id]).encrypt(nonce, data_key, bound))
+
+    def unwrap(self, key_id: str, wrapped: bytes, bound: bytes, file: str) -> bytes:
+        """The data key. Raises: KeyMissing, KeyWrong."""
+        from cryptography.exceptions import InvalidTag
+
+        key = self._keys.get(key_id)
+        if key is None:
+            known = ", ".join(map(repr, self.ids)) or "none"
+            raise KeyMissing(
+                f"it is encrypted with the key {key_id!r}; keys given: {known}", file=file, advice=KEYS_ADVICE
+            )
+        try:
+            return bytes(sealing(key).decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], bound))
+        except (InvalidTag, ValueError):
+            what = f"the key {key_id!r} that was given is not the one it was encrypted with, or its head was changed"
+            raise KeyWrong(what, file=file, offset=0, advice=KEYS_ADVICE) from None
+
+    def __repr__(self) -> str:
+        return f"KeyRing(ids={self.ids}, active={self.active!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("keys are not pickled: send KeySource, which says where they come from")

@@ -1,0 +1,80 @@
+"""A plain binlog becomes a packed one."""
+
+import hashlib
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import zstandard
+
+from relay.packed.byte_source import ByteSource, read_exactly
+from relay.packed.encryption import FileCipher
+from relay.packed.frame_cuts import FRAME_BYTES
+from relay.packed.frame_table import SKIPPABLE_HEAD, encode_seek_table, skippable
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import PackedFacts
+from relay.packed.packed_file import FACTS_MAGIC
+
+LEVEL: Final = 3
+"""zstd's level: see docs/TIERS.md for what was measured."""
+_CHECKSUM_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """`level`: zstd's. `frame_bytes`: plain bytes of a frame, for `frame_cuts`."""
+
+    level: int = LEVEL
+    frame_bytes: int = FRAME_BYTES
+
+
+def pack(
+    source: ByteSource,
+    sink: Callable[[bytes], object],
+    file: str,
+    cuts: Sequence[int],
+    options: PackOptions = PackOptions(),
+    *,
+    keys: KeyRing | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> PackedFacts | None:
+    """Gives the packed file to `sink`, piece by piece, in order. `file`: the binlog's name. None: `stop()` came true first.
+
+    `cuts`: where frames end, from `frame_cuts`; the last is how many bytes of `source` are packed. `keys`: it is encrypted with the
+    active one, if there is one. Blocking; gives the interpreter up for most of the time. Raises: EOFError (the source is
+    shorter); what `source` and `sink` raise.
+    """
+    cipher = FileCipher.new(keys) if keys is not None and keys.active is not None else None
+    compressor = zstandard.ZstdCompressor(level=options.level, write_checksum=True, write_content_size=True)
+    sha, crc, start = hashlib.sha256(), 0, 0
+    entries: list[tuple[int, int, int]] = []
+    if cipher is not None:
+        sink(cipher.head)
+    for index, cut in enumerate(cuts):
+        if stop():
+            return None
+        plain = read_exactly(source, start, cut - start)
+        if len(plain) != cut - start:
+            raise EOFError(f"{file} ends at {start + len(plain)}, not at {cuts[-1]}")
+        sha.update(plain)
+        crc = zlib.crc32(plain, crc)
+        stored = compressor.compress(plain)
+        checksum = int.from_bytes(stored[-_CHECKSUM_BYTES:], "little")
+        if cipher is not None:
+            stored = cipher.encrypt_frame(index, stored)
+        sink(stored)
+        entries.append((len(stored), len(plain), checksum))
+        start = cut
+    facts = PackedFacts(file, start, f"crc32:{crc:08x}", sha.hexdigest(), int(time.time()), options.level)
+    if cipher is None:
+        said = skippable(FACTS_MAGIC, facts.encode())
+        sink(said)
+        sink(encode_seek_table([*entries, (len(said), 0, 0)]))
+    else:
+        said = facts.encode()
+        table = cipher.encrypt_table(len(said).to_bytes(SKIPPABLE_HEAD, "little") + said + encode_seek_table(entries))
+        sink(table)
+        sink(cipher.tail(len(table)))
+    return facts

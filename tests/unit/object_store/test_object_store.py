@@ -1,0 +1,158 @@
+"""A bucket of a real S3 server, behind a proxy that makes what storages do on bad days."""
+
+import dataclasses
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, StoreRefused, StoreUnreachable
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
+from relay.object_store.stored_object import StoredObject
+from tests.support.s3_server import SECRET_KEY, S3Server, need_rclone
+from tests.support.storage_faults import Fault
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    need_rclone()
+    with S3Server(tmp_path_factory.mktemp("storage") / "s3") as server:
+        yield server
+
+
+@pytest.fixture
+def s3(server: S3Server) -> Iterator[S3Server]:
+    yield server
+    server.faults.forgive()
+
+
+@pytest.fixture
+def store(s3: S3Server, request: pytest.FixtureRequest) -> ObjectStore:
+    return ObjectStore(s3.options(f"archive/{request.node.name}", timeout_s=5.0))
+
+
+def test_what_was_put_is_read_whole_and_in_parts(store: ObjectStore, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 80_000)
+    store.put_file("a/large", tmp_path / "large")
+    store.put_bytes("a/small", b"hello")
+    assert store.get("a/small") == b"hello"
+    assert store.get("a/large") == (tmp_path / "large").read_bytes()
+    assert store.get_range("a/large", 255, 258) == b"\xff\x00\x01"
+    assert store.get_tail("a/large", 2) == (b"\xfe\xff", 20_480_000)
+    assert store.get_tail("a/small", 100) == (b"hello", 5)
+    assert store.head("a/small").size == 5
+    assert [facts.key for facts in store.list("a")] == ["a/large", "a/small"]
+    assert [facts.key for facts in store.list("a", after="a/large")] == ["a/small"]
+    store.delete(["a/large", "a/never"])
+    assert [facts.key for facts in store.list()] == ["a/small"]
+
+
+def test_a_list_of_several_pages_is_whole(store: ObjectStore, s3: S3Server) -> None:
+    for number in range(1100):
+        store.put_bytes(f"many/{number:06}", b"")
+    s3.faults.order(Fault.THROTTLED, method="GET", part="list-type")
+    assert [facts.key for facts in store.list("many")] == [f"many/{number:06}" for number in range(1100)]
+
+
+def test_an_object_is_a_source_of_bytes_that_asks_once_for_its_end(store: ObjectStore, s3: S3Server) -> None:
+    store.put_bytes("x", bytes(range(200)))
+    before = len(s3.faults.requests)
+    source = StoredObject(store, "x", tail_bytes=50)
+    assert source.size == 200
+    assert source.read(160, 100) == bytes(range(160, 200))
+    assert len(s3.faults.requests) == before + 1
+    assert source.read(10, 5) == bytes(range(10, 15))
+    assert source.read(200, 5) == b""
+
+
+@pytest.mark.parametrize("fault", [Fault.THROTTLED, Fault.CUT, Fault.RESET], ids=lambda fault: fault.value)
+def test_a_storage_that_stumbles_is_asked_again(store: ObjectStore, s3: S3Server, fault: Fault) -> None:
+    data = bytes(range(256)) * 4000
+    store.put_bytes("x", data)
+    for read in (
+        lambda: store.get("x"),
+        lambda: store.get_range("x", 0, len(data)),
+        lambda: store.get_tail("x", len(data))[0],
+    ):
+        s3.faults.order(fault, 2, method="GET")
+        assert read() == data
+    assert store.counts.retries == 6
+    s3.faults.order(Fault.THROTTLED, 1, method="PUT")
+    store.put_bytes("y", data)
+    assert store.get("y") == data
+
+
+def test_a_storage_that_is_gone_is_given_up_in_time_and_named(store: ObjectStore, s3: S3Server) -> None:
+    store = ObjectStore(dataclasses.replace(store.options, give_up_s=1.0))
+    s3.faults.refuse()
+    try:
+        began = time.monotonic()
+        with pytest.raises(StoreUnreachable, match=r"s3://binlogs/archive/.*/x: .*\(tried \d times in \d s\)"):
+            store.get("x")
+        assert time.monotonic() - began < 3
+    finally:
+        s3.faults.listen()
+
+
+def test_a_silent_storage_is_a_fault_too(s3: S3Server, store: ObjectStore) -> None:
+    impatient = ObjectStore(dataclasses.replace(store.options, timeout_s=0.5, tries=2))
+    impatient.put_bytes("x", b"abc")
+    s3.faults.order(Fault.SILENT, 1, method="GET")
+    assert impatient.get("x") == b"abc"
+    assert impatient.counts.retries == 1
+
+
+def test_who_is_told_to_stop_does_not_wait_for_a_storage(s3: S3Server, store: ObjectStore) -> None:
+    stop = threading.Event()
+    stopped = ObjectStore(store.options, stop)
+    s3.faults.order(Fault.THROTTLED, 100)
+    threading.Timer(0.3, stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(StoreUnreachable, match="503 SlowDown"):
+        stopped.get("x")
+    assert time.monotonic() - began < 2
+
+
+def test_what_no_second_try_helps_is_told_at_once(store: ObjectStore, s3: S3Server, tmp_path: Path) -> None:
+    with pytest.raises(ObjectMissing, match="there is no such object"):
+        store.get_range("never", 0, 4)
+    with pytest.raises(StoreRefused, match="there is no such bucket"):
+        ObjectStore(dataclasses.replace(store.options, url="s3://elsewhere/x")).put_bytes("x", b"")
+    (tmp_path / "wrong").write_text("another")
+    with pytest.raises(StoreRefused, match="403 SignatureDoesNotMatch") as told:
+        ObjectStore(dataclasses.replace(store.options, secret_key_file=str(tmp_path / "wrong"))).get("x")
+    assert "another" not in str(told.value)
+    with pytest.raises(StoreRefused, match="none: No such file"):
+        ObjectStore(dataclasses.replace(store.options, secret_key_file=str(tmp_path / "none")))
+    assert store.counts.retries == 0
+
+
+def test_an_object_that_is_too_short_is_damaged_not_tried_for_ever(store: ObjectStore) -> None:
+    store.put_bytes("x", b"12345")
+    for start, stop in ((0, 40), (30, 40)):
+        with pytest.raises(ObjectDamaged):
+            store.get_range("x", start, stop)
+    assert store.counts.retries == 0
+
+
+def test_options_travel_and_show_no_secret(store: ObjectStore) -> None:
+    assert pickle.loads(pickle.dumps(store.options)) == store.options
+    assert SECRET_KEY not in repr(store) + repr(store.options)
+    for url in ("s3://", "http://x/y", "s3://key:secret@bucket/", "bucket"):
+        with pytest.raises(ValueError, match="a bucket is written s3://"):
+            StoreOptions(url)
+
+
+def test_a_directory_is_a_storage_too(tmp_path: Path) -> None:
+    store = ObjectStore(StoreOptions(f"file://{tmp_path}/store"))
+    store.put_bytes("a/x", b"abc")
+    assert (store.get("a/x"), store.get_tail("a/x", 2), store.get_range("a/x", 1, 2)) == (b"abc", (b"bc", 3), b"b")
+    assert [facts.key for facts in store.list()] == ["a/x"]
+    store.delete(["a/x", "a/x"])
+    assert list(store.list()) == []
+    with pytest.raises(ObjectMissing):
+        store.get("a/x")
