@@ -19,6 +19,8 @@ from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
 from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
+from relay.audit.typed.newest_definition import newest_columns
+from relay.audit.typed.table_changes import CHANGES, change_options, changes_schema, read_changes, wanted_of_table
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MODES: Final = ("permissive", "failfast")
@@ -57,34 +59,38 @@ def read(
 
     path: an archive, a directory of binlogs, a pattern, a binlog, a URL; or several that are parts of one source's. table:
     `schema.table`, for what is of it alone; what is wrong where nobody knows of which table is there, too. [start, end):
-    FILE:POSITION, both between two transactions.
+    FILE:POSITION, both between two transactions. Level changes needs a table, and has its columns, typed.
 
     Raises: ValueError for what cannot be; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
     BinlogUnreadable, with `keeps` FileLost.
     """
+    of_rows = "rows" if level == CHANGES else level
+    whole = WholeRead(
+        _paths(path),
+        of_rows,
+        whole_files="transaction_ordinal" in (columns or ()),
+        overlap=_overlap(of_rows, more.get("overlap")),
+        start=_position("start", start),
+        end=_position("end", end),
+        since=_time("since", more.get("since")),
+        until=_time("until", more.get("until")),
+    )
+    mode = more.get("mode", "permissive")
+    if mode not in _MODES:
+        raise ValueError(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
+    failfast, keeps = mode == "failfast", more.get("keeps", False)
+    if level == CHANGES:
+        if table is None or more.get("where"):
+            raise ValueError("level changes is of one table: table is SCHEMA.TABLE, and where is for other levels")
+        return _changes(whole, table, columns, failfast=failfast, keeps=keeps)
     names = _columns(level, columns)
     texts = _texts(level, table, more.get("where", {}))
     wanted = Wanted()
     for name in _LEFT_OUT_EARLY.intersection(texts) if level in _EARLY_LEVELS else ():
         wanted.keep_names(name, texts[name])
-    since, until = _time("since", more.get("since")), _time("until", more.get("until"))
-    keep_times(level, since, until, wanted)
-    whole = WholeRead(
-        _paths(path),
-        level,
-        whole_files="transaction_ordinal" in names,
-        overlap=_overlap(level, more.get("overlap")),
-        start=_position("start", start),
-        end=_position("end", end),
-        since=since,
-        until=until,
-    )
-    mode = more.get("mode", "permissive")
-    if mode not in _MODES:
-        raise ValueError(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
+    keep_times(level, whole.since, whole.until, wanted)
     made = tuple(dict.fromkeys((*names, *texts, "finding"))) if texts else names
-    options = ReadOptions(level, made, failfast=mode == "failfast")
-    keeps = more.get("keeps", False)
+    options = ReadOptions(level, made, failfast)
     splits = splits_of_read(whole, wanted)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -95,6 +101,21 @@ def read(
                     yield kept.select(names) if texts else kept
 
     return pa.RecordBatchReader.from_batches(arrow_schema(level, names), batches())
+
+
+def _changes(
+    whole: WholeRead, table: str, columns: Sequence[str] | None, *, failfast: bool, keeps: bool
+) -> pa.RecordBatchReader:
+    """Level changes: the columns that the table has at the end of what is read."""
+    options = change_options(newest_columns(whole.paths, table, whole.end), table, columns, failfast=failfast)
+    wanted = wanted_of_table(options.table, whole.since, whole.until)
+    splits = splits_of_read(whole, wanted)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            yield from read_changes(store_of(split.path), split, options, wanted, keeps=keeps)
+
+    return pa.RecordBatchReader.from_batches(changes_schema(options), batches())
 
 
 def oldest(path: Paths) -> str:
@@ -134,7 +155,7 @@ def _paths(path: Paths) -> tuple[str, ...]:
 
 def _columns(level: str, columns: Sequence[str] | None) -> tuple[str, ...]:
     if level not in LEVELS:
-        raise ValueError(f"there is no level {level!r}; there are {', '.join(LEVELS)}")
+        raise ValueError(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
     known = known_columns(level)
     names = tuple(LEVELS[level] if columns is None else columns)
     for name in names:

@@ -2,29 +2,41 @@
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from protocol.position import Position
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import ReadOptions
 from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, StreamBounds, limits_reads, starting_position
 from relay.audit.plan.places import parsed_position
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, known_columns
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import EVERY, OF_FILES, ONCE, OVERLAPS, SPLIT_BYTES, WholeRead, splits_of_read
 from relay.audit.spark_task import SplitTask, tasks_of
+from relay.audit.spark_types import read_for_spark, spark_type
+from relay.audit.typed.column_kinds import TypedColumn
+from relay.audit.typed.newest_definition import newest_columns
+from relay.audit.typed.table_changes import (
+    CHANGES,
+    OWN,
+    OWN_ON_REQUEST,
+    ChangeOptions,
+    change_kinds,
+    change_options,
+    wanted_of_table,
+)
 from relay.process.interpreter import keep_what_is_here
 
 _BATCH_OPTIONS: Final = (
     "level",
+    "table",
     "columns",
     "mode",
     "splitBytes",
@@ -34,6 +46,10 @@ _BATCH_OPTIONS: Final = (
     "overlap",
     "endingPosition",
 )
+_MARK: Final = "option."
+_OPTIONS: Final = "binlog-relay.options"
+"""Key of a column's metadata."""
+_OF_TABLES: Final = ("provider", "owner", "external", "is_managed_location", "comment", "serialization.format")
 _STARTS: Final = ("startingPosition", "startingTimestamp", "startingGtid")
 _ENDS: Final = ("endingPosition", "endingTimestamp")
 _STREAM_OPTIONS: Final = (
@@ -76,33 +92,59 @@ class BinlogDataSource(DataSource):
     overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
     once, or as often as they stand in files. Levels events and findings show the files as they are.
 
-    Options: level = events | transactions | rows | statements | table_maps | findings; columns: names, with commas;
-    mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share of a file.
+    Options: level = events | transactions | rows | statements | table_maps | findings, or changes of the option table; columns:
+    names, with commas; mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share.
     """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        self._of_table = "provider" in options
+        super().__init__(_as_load_gives(options))
 
     @classmethod
     def name(cls) -> str:
         """What `format` takes."""
         return "binlog"
 
-    def schema(self) -> str:
-        """The level's columns, or those of the option `columns`."""
+    def schema(self) -> StructType:
+        """The level's columns, or those of the option `columns`.
+
+        With CREATE TABLE the options are written down in it: Spark (seen in 4.3) does not give them when the table is read.
+        """
+        text = self.options.get("columns")
+        names = None if text is None else [name.strip() for name in text.split(",")]
+        if self._level() == CHANGES:
+            known, names = self._columns_of_table(names)
+        else:
+            known, names = self._columns_of_level(names)
+        said = {_OPTIONS: json.dumps(dict(self.options))} if self._of_table else None
+        return StructType([StructField(name, spark_type(known[name]), True, said) for name in names])
+
+    def _columns_of_level(self, names: list[str] | None) -> tuple[dict[str, str], list[str]]:
         level = self._level()
         known = known_columns(level)
-        text = self.options.get("columns")
-        names = list(LEVELS[level]) if text is None else [name.strip() for name in text.split(",")]
-        for name in names:
+        for name in names or ():
             if name not in known:
                 raise BadOption(f"level {level} has no column {name!r}; it has {', '.join(known)}")
-        return ", ".join(f"`{name}` {known[name]}" for name in names)
+        return known, names or list(LEVELS[level])
+
+    def _columns_of_table(self, names: list[str] | None) -> tuple[dict[str, str], list[str]]:
+        table = self._table()
+        try:
+            columns = newest_columns(self._paths(), table, self._ending_position())
+            return change_kinds(columns), list(change_options(columns, table, names, failfast=False).names)
+        except ValueError as error:
+            raise BadOption(str(error)) from None
 
     def reader(self, schema: StructType) -> "BinlogReader":
         """A reader of the columns in `schema`."""
+        self._take_options_of(schema)
         options = self._read_options(schema)
         kind = PushingReader if self._pushdown() else BinlogReader
         for name in _STREAM_OPTIONS:
             if self.options.get(name) is not None and name != "startingPosition":
-                raise BadOption(f"{name} is for streams; a query of what is there has startingPosition, since and until")
+                raise BadOption(
+                    f"{name} is for streams; a query of what is there has startingPosition, since and until"
+                )
         since, until = self._time("since"), self._time("until")
         if since is not None and until is not None and since >= until:
             raise BadOption(
@@ -110,7 +152,7 @@ class BinlogDataSource(DataSource):
             )
         read = WholeRead(
             self._paths(),
-            options.level,
+            self._of_files(),
             self._split_bytes(),
             whole_files="transaction_ordinal" in options.columns,
             overlap=self._overlap(),
@@ -119,17 +161,20 @@ class BinlogDataSource(DataSource):
             since=since,
             until=until,
         )
+        if isinstance(options, ChangeOptions) and self._pushdown():
+            raise BadOption("level changes takes no filters from Spark: leave pushdown out")
         return kind(read, options)
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
+        self._take_options_of(schema)
         options = self._read_options(schema)
         for name in ("since", "until"):
             if self.options.get(name) is not None:
                 raise BadOption(f"a stream has no {name}: it has startingTimestamp and endingTimestamp, and filters")
         if "transaction_ordinal" in options.columns:
             raise BadOption("transaction_ordinal counts from a file's start, which a stream does not read again")
-        once = self._level() not in OF_FILES and self._overlap() != EVERY
+        once = self._of_files() not in OF_FILES and self._overlap() != EVERY
         return BinlogStreamReader(self._paths(), self._split_bytes(), options, self._bounds(), once=once)
 
     def _bounds(self) -> StreamBounds:
@@ -173,7 +218,9 @@ class BinlogDataSource(DataSource):
         text = self.options.get("startingPosition", EARLIEST)
         place = parsed_position(text)
         if place is None and text != EARLIEST:
-            raise BadOption(f"startingPosition is {text!r}; it takes FILE:POSITION or earliest where the query is no stream")
+            raise BadOption(
+                f"startingPosition is {text!r}; it takes FILE:POSITION or earliest where the query is no stream"
+            )
         return place
 
     def _ending_position(self) -> Position | None:
@@ -185,8 +232,35 @@ class BinlogDataSource(DataSource):
             raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
         return place
 
-    def _read_options(self, schema: StructType) -> ReadOptions:
+    def _take_options_of(self, schema: StructType) -> None:
+        """Those that CREATE TABLE was given, but for those that the query gives itself."""
+        for said in (field.metadata.get(_OPTIONS) for field in schema):
+            if said is not None:
+                for name, value in json.loads(said).items():
+                    self.options.setdefault(name, value)
+                return
+
+    def _of_files(self) -> str:
+        """The level that is made of what stands in files."""
         level = self._level()
+        return "rows" if level == CHANGES else level
+
+    def _table(self) -> str:
+        return str(self.options.get("table") or "")
+
+    def _change_options(self, schema: StructType) -> ChangeOptions:
+        own = {*OWN, *OWN_ON_REQUEST}
+        columns = [TypedColumn(field.name, field.dataType.simpleString()) for field in schema if field.name not in own]
+        names = schema.fieldNames()
+        try:
+            return change_options(columns, self._table(), names, failfast=self._mode() == "failfast")
+        except ValueError as error:
+            raise BadOption(str(error)) from None
+
+    def _read_options(self, schema: StructType) -> ReadOptions | ChangeOptions:
+        level = self._level()
+        if level == CHANGES:
+            return self._change_options(schema)
         known = known_columns(level)
         for field in schema:
             if field.name not in known:
@@ -203,9 +277,13 @@ class BinlogDataSource(DataSource):
                 raise BadOption(
                     f"there is no option {name}; there are {', '.join((*_BATCH_OPTIONS, *_STREAM_OPTIONS))}"
                 )
-        level = self.options.get("level", "events")
-        if level not in LEVELS:
-            raise BadOption(f"there is no level {level!r}; there are {', '.join(LEVELS)}")
+        level = self.options.get("level", CHANGES if self._table() else "events")
+        if level not in LEVELS and level != CHANGES:
+            raise BadOption(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
+        if (level == CHANGES) != bool(self._table()):
+            raise BadOption(
+                "level changes and the option table, SCHEMA.TABLE, go together; filters are for other levels"
+            )
         return level
 
     def _mode(self) -> str:
@@ -221,7 +299,7 @@ class BinlogDataSource(DataSource):
         return text == "true"
 
     def _overlap(self) -> str:
-        level, text = self._level(), self.options.get("overlap")
+        level, text = self._of_files(), self.options.get("overlap")
         if text is not None and level in OF_FILES:
             raise BadOption(f"level {level} shows files as they are; the option overlap is for the other levels")
         if text is not None and text.lower() not in OVERLAPS:
@@ -258,6 +336,16 @@ class BinlogDataSource(DataSource):
         return int(text)
 
 
+def _as_load_gives(options: MutableMapping[str, str]) -> MutableMapping[str, str]:
+    """The options as `load` gives them; CREATE TABLE marks them, and adds what Spark knows of the table."""
+    for name in list(options):
+        if name.startswith(_MARK):
+            options[name.removeprefix(_MARK)] = options.pop(name)
+        elif name.lower() in _OF_TABLES:
+            del options[name]
+    return options
+
+
 @functools.cache
 def _keep_modules() -> None:
     """Once in a worker, which looks for garbage after each task."""
@@ -267,11 +355,14 @@ def _keep_modules() -> None:
 class BinlogReader(DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
-    def __init__(self, read: WholeRead, options: ReadOptions) -> None:
+    def __init__(self, read: WholeRead, options: ReadOptions | ChangeOptions) -> None:
         self._read = read
         self._options = options
-        self._wanted = Wanted()
-        keep_times(options.level, read.since, read.until, self._wanted)
+        if isinstance(options, ChangeOptions):
+            self._wanted = wanted_of_table(options.table, read.since, read.until)
+        else:
+            self._wanted = Wanted()
+            keep_times(options.level, read.since, read.until, self._wanted)
 
     def partitions(self) -> Sequence[InputPartition]:
         """What each task reads."""
@@ -283,7 +374,7 @@ class BinlogReader(DataSourceReader):
         if isinstance(partition, SplitTask):
             _keep_modules()
             for split in partition.splits:
-                yield from read_split(store_of(split.path), split, self._options, self._wanted)
+                yield from read_for_spark(split, self._options, self._wanted)
 
 
 class PushingReader(BinlogReader):
@@ -296,5 +387,5 @@ class PushingReader(BinlogReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Uses what it can of the filters; Spark checks all of them again."""
-        push(filters, self._options.level, self._wanted)
+        push(filters, self._read.level, self._wanted)
         return filters

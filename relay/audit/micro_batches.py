@@ -15,11 +15,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from protocol.position import Position
 from relay.audit.decode.found_places import place_after, place_behind, place_of_time
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import ReadOptions
 from relay.audit.plan.places import Places, parsed_position
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted
 from relay.audit.spark_task import SplitTask, tasks_of
+from relay.audit.spark_types import read_for_spark
+from relay.audit.typed.table_changes import ChangeOptions, wanted_of_table
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -60,7 +61,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self,
         paths: Sequence[str],
         split_bytes: int,
-        options: ReadOptions,
+        options: ReadOptions | ChangeOptions,
         bounds: StreamBounds | None = None,
         *,
         once: bool = False,
@@ -70,6 +71,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._split_bytes = split_bytes
         self._options = options
         self._once = once
+        self._wanted = wanted_of_table(options.table) if isinstance(options, ChangeOptions) else Wanted()
         self._time_is_ahead = bounds.end_time is not None
         self._reached: Position | None = None
         """An end that was told: the next is not before it. Spark 4.1 does not say where a query stands."""
@@ -136,7 +138,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The batches of one task. Raises: FileLost, so that the query can be started again and misses nothing."""
         if isinstance(partition, SplitTask):
             for split in partition.splits:
-                yield from read_split(store_of(split.path), split, self._options, Wanted(), keeps=self._bounds.fails)
+                yield from read_for_spark(split, self._options, self._wanted, keeps=self._bounds.fails)
 
     def _look_for_end(self) -> None:
         """Ends at the first transaction of the ending time, once there is one."""

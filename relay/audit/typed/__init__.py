@@ -1,0 +1,1 @@
+"""The changes of one table, with its columns as SQL types."""

@@ -1,0 +1,176 @@
+"""Values of level rows (docs/ROW-VALUES.md) as values of a column's type; what is none of it is told, and never guessed."""
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any, Final
+
+import pyarrow as pa
+
+from relay.audit.typed.column_kinds import JSON, arrow_type
+
+_BOUNDS: Final = {"int": 1 << 31, "bigint": 1 << 63}
+_WIDE: Final = 100
+_OF_BYTES: Final = "base64"
+_OF_DOCUMENT: Final = "$json"
+_OF_PARTS: Final = "$diffs"
+
+
+class NotOfType(ValueError):
+    """A value that the column's type has not."""
+
+
+def typed_array(values: Sequence[Any], kind: str) -> tuple[pa.Array, list[int]]:
+    """The values as a column, NULL for None; and which of them are none of its type: they are NULL there."""
+    kind_type = arrow_type(kind)
+    convert = _converter(kind)
+    wrong: list[int] = []
+    made: list[Any] = []
+    for number, value in enumerate(values):
+        if value is None:
+            made.append(None)
+            continue
+        try:
+            made.append(convert(value))
+        except NotOfType:
+            wrong.append(number)
+            made.append(None)
+    return pa.array(made, kind_type), wrong
+
+
+def _converter(kind: str) -> Callable[[Any], Any]:
+    found = _CONVERTERS.get(kind)
+    if found is not None:
+        return found
+    return _decimal_of(*(int(part) for part in kind.removeprefix("decimal(").removesuffix(")").split(",")))
+
+
+def _integer_below(bound: int) -> Callable[[Any], int]:
+    def integer(value: Any) -> int:
+        if isinstance(value, str):
+            value = _parsed_integer(value)
+        if type(value) is not int or not -bound <= value < bound:
+            raise NotOfType
+        return value
+
+    return integer
+
+
+def _parsed_integer(text: str) -> int:
+    """An integer that an older definition had as a text or a decimal."""
+    try:
+        return int(text)
+    except ValueError:
+        raise NotOfType from None
+
+
+def _decimal_of(digits: int, scale: int) -> Callable[[Any], Decimal]:
+    step = Decimal(1).scaleb(-scale)
+    bound = Decimal(10) ** (digits - scale)
+
+    def decimal(value: Any) -> Decimal:
+        if type(value) not in (str, int):
+            raise NotOfType
+        try:
+            with localcontext() as context:
+                context.prec = _WIDE
+                number = Decimal(value)
+                made = number.quantize(step)
+        except InvalidOperation:
+            raise NotOfType from None
+        if made != number or abs(made) >= bound:
+            raise NotOfType
+        return made
+
+    return decimal
+
+
+def _floating(value: Any) -> float:
+    if type(value) not in (int, float, str):
+        raise NotOfType
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise NotOfType from None
+
+
+def _single(value: Any) -> float:
+    number = _floating(value)
+    if not isinstance(value, str) and abs(number) > 3.4028235677973366e38 and not math.isinf(number):
+        raise NotOfType
+    return number
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if type(value) in (int, float):
+        return json.dumps(value)
+    if isinstance(value, dict) and set(value) not in ({_OF_BYTES}, {_OF_PARTS}):
+        return json.dumps(value, ensure_ascii=False)  # a geometry
+    raise NotOfType
+
+
+def _document(value: Any) -> str:
+    """A JSON document's text."""
+    if isinstance(value, dict) and len(value) == 1:
+        if _OF_DOCUMENT in value:
+            value = value[_OF_DOCUMENT]
+        elif _OF_PARTS in value or _OF_BYTES in value:
+            raise NotOfType
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, dict) and set(value) == {_OF_BYTES}:
+        try:
+            return base64.b64decode(value[_OF_BYTES], validate=True)
+        except (binascii.Error, TypeError):
+            raise NotOfType from None
+    if isinstance(value, str):  # what an older definition had as a text
+        return value.encode()
+    raise NotOfType
+
+
+def _date(value: Any) -> date:
+    try:
+        return date.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise NotOfType from None
+
+
+def _datetime(value: Any) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise NotOfType from None
+
+
+def _timestamp(value: Any) -> datetime:
+    return _datetime(value).replace(tzinfo=UTC)
+
+
+def _vector(value: Any) -> list[float]:
+    if not isinstance(value, list):
+        raise NotOfType
+    return [_single(one) for one in value]
+
+
+_CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "int": _integer_below(_BOUNDS["int"]),
+    "bigint": _integer_below(_BOUNDS["bigint"]),
+    "float": _single,
+    "double": _floating,
+    "string": _text,
+    JSON: _document,
+    "variant": _document,
+    "binary": _bytes,
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _datetime,
+    "array<float>": _vector,
+}
