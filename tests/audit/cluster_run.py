@@ -40,10 +40,10 @@ _TRANSACTIONS: Final = 20_000
 _SPLIT_BYTES: Final = str(2 << 20)
 _BATCH_BYTES: Final = str(8 << 20)
 _LONGEST_S: Final = 600.0
-_COLUMNS: Final = ("file", "sequence", "table", "operation", "before", "after", "finding")
+_COLUMNS: Final = ("file", "sequence", "row", "table", "operation", "before", "after", "finding")
 
 Counts = dict[tuple[str, str], tuple[int, int, int]]
-"""Table and operation -> rows, the sum of their CRC32, different sequences."""
+"""Table and operation -> rows, the sum of their CRC32, different places (sequence and row)."""
 
 
 def make_archive(directory: Path, megabytes: int) -> int:
@@ -65,18 +65,20 @@ def without_spark(archive: Path) -> Counts:
                 raise SystemExit(f"the archive was to be whole: {row}")
             found = counted.setdefault((row["table"], row["operation"]), [0, 0, set()])
             found[0] += 1
-            found[1] += zlib.crc32(f"{row['sequence']}|{row['before'] or ''}|{row['after'] or ''}".encode())
-            found[2].add(row["sequence"])
+            found[1] += zlib.crc32(
+                f"{row['sequence']}|{row['row']}|{row['before'] or ''}|{row['after'] or ''}".encode()
+            )
+            found[2].add((row["sequence"], row["row"]))
     return {key: (rows, total, len(seen)) for key, (rows, total, seen) in counted.items()}
 
 
 def counts(frame: DataFrame) -> Counts:
     """The same of a frame."""
-    text = F.concat_ws(
-        "|", F.col("sequence").cast("string"), F.coalesce("before", F.lit("")), F.coalesce("after", F.lit(""))
-    )
+    text = F.concat_ws("|", "sequence", "row", F.coalesce("before", F.lit("")), F.coalesce("after", F.lit("")))
     grouped = frame.groupBy("table", "operation").agg(
-        F.count("*").alias("rows"), F.sum(F.crc32(text)).alias("sum"), F.countDistinct("sequence").alias("different")
+        F.count("*").alias("rows"),
+        F.sum(F.crc32(text)).alias("sum"),
+        F.countDistinct("sequence", "row").alias("different"),
     )
     return {(row["table"], row["operation"]): (row["rows"], row["sum"], row["different"]) for row in grouped.collect()}
 
@@ -122,6 +124,15 @@ def tasks_done(spark: SparkSession) -> int:
     return sum(stage.numCompletedTasks for stage in stages if stage is not None)
 
 
+def executors_there(spark: SparkSession, count: int) -> None:
+    """Returns when so many have registered, the driver not counted."""
+    deadline = time.monotonic() + _LONGEST_S
+    while int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) <= count:  # type: ignore[union-attr]
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{count} executors did not come")
+        time.sleep(0.1)
+
+
 def failed_tasks(events: Path) -> int:
     """Tasks of all applications that did not end well, by the event logs: who kills a worker makes some."""
     failed = 0
@@ -152,66 +163,62 @@ class ClusterRun:
             self.faults.append(f"{name}: {found} in place of {expected}")
             print(f"WRONG {self.faults[-1]}", flush=True)
 
-    def queries(self, cluster: SparkCluster, name: str, archive: str) -> None:
-        """A batch query with one executor, with two, and with two of which one is killed."""
-        for executors in (1, 2):
-            with cluster_session(cluster, self.work, executors=executors) as spark:
-                counts(rows_of(spark, archive).limit(1000))  # its executors are there
-                begun = time.monotonic()
-                self.check(f"{name}, {executors} executors", counts(rows_of(spark, archive)), self.expected)
-                took = time.monotonic() - begun
-                rows = sum(counted[0] for counted in self.expected.values())
-                self.told(
-                    f"{name}: query of all rows, {executors} executors: {took:.1f} s, {self.size / took / 1e6:.1f} MB/s, "
-                    f"{rows / took:,.0f} rows/s"
-                )
-        with cluster_session(cluster, self.work) as spark:
-            counts(rows_of(spark, archive).limit(1000))
+    def reads(self, cluster: SparkCluster, name: str, archive: str) -> None:
+        """A batch query and a stream with two executors, undisturbed, and with one of them killed."""
+        with cluster_session(cluster, self.work, spark_speculation="true") as spark:
+            executors_there(spark, 2)
+            self._query(spark, f"{name}: query of all rows, 2 executors", archive)
             least = self.random.randint(1, max(1, self.size // int(_SPLIT_BYTES) // 3))
             failed = failed_tasks(self.work / "events")
             with Killing(cluster, lambda: tasks_done(spark) >= least) as killing:
-                begun = time.monotonic()
-                self.check(f"{name}, a worker killed", counts(rows_of(spark, archive)), self.expected)
-                took = time.monotonic() - begun
+                self._query(spark, f"{name}: the same, a worker killed after {least} tasks", archive)
             self.check(f"{name}: a worker was killed", killing.killed, True)
-        lost = failed_tasks(self.work / "events") - failed
-        self.told(
-            f"{name}: a worker killed after {least} tasks: {took:.1f} s, {lost} tasks were lost and done again; equal"
-        )
+            executors_there(spark, 2)
+            self._stream(spark, cluster, name, archive)
+        self.told(f"{name}: {failed_tasks(self.work / 'events') - failed} tasks were lost and done again; equal")
 
-    def stream(self, cluster: SparkCluster, name: str, archive: str) -> None:
+    def alone(self, cluster: SparkCluster, name: str, archive: str) -> None:
+        """The query with one executor."""
+        with cluster_session(cluster, self.work, executors=1) as spark:
+            executors_there(spark, 1)
+            self._query(spark, f"{name}: query of all rows, 1 executor", archive)
+
+    def _query(self, spark: SparkSession, name: str, archive: str) -> None:
+        begun = time.monotonic()
+        self.check(name, counts(rows_of(spark, archive)), self.expected)
+        took = time.monotonic() - begun
+        rows = sum(counted[0] for counted in self.expected.values())
+        self.told(f"{name}: {took:.1f} s, {self.size / took / 1e6:.1f} MB/s, {rows / took:,.0f} rows/s")
+
+    def _stream(self, spark: SparkSession, cluster: SparkCluster, name: str, archive: str) -> None:
         """A stream into Parquet whose worker is killed, whose query is stopped, and which goes on from its checkpoint."""
         out = self.work / f"stream-{name}"
-        batches = 0
-        with cluster_session(cluster, self.work) as spark:
 
-            def start() -> Any:
-                stream = spark.readStream.format("binlog").option("level", "rows").option("splitBytes", _SPLIT_BYTES)
-                frame = (
-                    stream.option("maxBytesPerTrigger", _BATCH_BYTES)
-                    .option("columns", ",".join(_COLUMNS))
-                    .load(archive)
-                )
-                writer = frame.writeStream.format("parquet").option("path", str(out / "rows"))
-                return writer.option("checkpointLocation", str(out / "checkpoint")).trigger(availableNow=True).start()
+        def start() -> Any:
+            stream = spark.readStream.format("binlog").option("level", "rows").option("splitBytes", _SPLIT_BYTES)
+            frame = (
+                stream.option("maxBytesPerTrigger", _BATCH_BYTES).option("columns", ",".join(_COLUMNS)).load(archive)
+            )
+            writer = frame.writeStream.format("parquet").option("path", str(out / "rows"))
+            return writer.option("checkpointLocation", str(out / "checkpoint")).trigger(availableNow=True).start()
 
-            begun = time.monotonic()
-            query = start()
-            # batch 1 is over, and tasks of a later one run
-            with Killing(cluster, lambda: len(query.recentProgress) >= 2 and tasks_done(spark) >= 1) as killing:
-                while query.isActive and not (killing.killed and len(query.recentProgress) >= 3):
-                    time.sleep(0.05)
-                batches += len(query.recentProgress)
-                query.stop()
-            again = start()
-            ended = again.awaitTermination(_LONGEST_S)
-            batches += len(again.recentProgress)
-            took = time.monotonic() - begun
-            self.check(f"{name} stream: it came to its end", ended, True)
-            self.check(f"{name} stream: a worker was killed", killing.killed, True)
-            self.check(f"{name} stream", counts(spark.read.parquet(str(out / "rows"))), self.expected)
+        begun = time.monotonic()
+        query = start()
+        # one batch is over, and tasks of a later one run
+        with Killing(cluster, lambda: bool(query.recentProgress) and tasks_done(spark) >= 1) as killing:
+            while query.isActive and not (killing.killed and len(query.recentProgress) >= 3):
+                time.sleep(0.05)
+            batches = len(query.recentProgress)
+            query.stop()
+        again = start()
+        self.check(f"{name} stream: it came to its end", again.awaitTermination(_LONGEST_S), True)
+        batches += len(again.recentProgress)
+        took = time.monotonic() - begun
+        self.check(f"{name} stream: a worker was killed", killing.killed, True)
+        self.check(f"{name} stream", counts(spark.read.parquet(str(out / "rows"))), self.expected)
         self.told(
-            f"{name}: stream of all rows, a worker killed, the query stopped and started: {took:.1f} s, exactly once"
+            f"{name}: stream of all rows in {batches} batches, a worker killed, the query stopped and started: {took:.1f} s, "
+            "each row once"
         )
 
     def audit(self, cluster: SparkCluster, name: str, archive: str, audit: str) -> None:
@@ -314,8 +321,8 @@ def main() -> int:
                 os.environ |= login
             stack.enter_context(cluster)
             for name, path in [("path", str(archive))] + ([] if chosen.no_s3 else [("s3", f"s3://{BUCKET}/archive")]):
-                run.queries(cluster, name, path)
-                run.stream(cluster, name, path)
+                run.alone(cluster, name, path)
+                run.reads(cluster, name, path)
                 run.audit(cluster, name, path, chosen.audit)
         secrets = [path for path in (work / "events").rglob("*") if path.is_file() and SECRET_KEY in path.read_text()]
         run.check("event logs with the secret in them", secrets, [])
