@@ -17,8 +17,10 @@ from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, StreamBounds
 from relay.audit.plan.places import parsed_position
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, known_columns
+from relay.audit.plan.store import has_password, whole_path
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import EVERY, OF_FILES, ONCE, OVERLAPS, SPLIT_BYTES, WholeRead, splits_of_read
+from relay.audit.sent_reader import SentReader
 from relay.audit.spark_task import SplitTask, tasks_of
 from relay.audit.spark_types import read_for_spark, spark_type
 from relay.audit.typed.column_kinds import TypedColumn
@@ -320,7 +322,12 @@ class BinlogDataSource(DataSource):
                 "nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog. A table has its path "
                 "and options from CREATE TABLE without columns of its own, or from the query: SELECT … FROM t WITH (path = '…')"
             )
-        return paths
+        if any(has_password(path) for path in paths):
+            raise BadOption(
+                "a URL with a password in it is shown in plans and on Spark's pages: give it to the driver and to each executor in "
+                "the environment, as docs/SPARK.md says"
+            )
+        return tuple(map(whole_path, paths))
 
     def _time(self, name: str) -> datetime | None:
         text = self.options.get(name)
@@ -357,7 +364,7 @@ def _keep_modules() -> None:
     keep_what_is_here()
 
 
-class BinlogReader(DataSourceReader):
+class BinlogReader(SentReader, DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
     def __init__(self, read: WholeRead, options: ReadOptions | ChangeOptions) -> None:

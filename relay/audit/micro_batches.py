@@ -18,6 +18,7 @@ from relay.audit.decode.found_places import place_after, place_behind, place_of_
 from relay.audit.decode.levels import ReadOptions
 from relay.audit.plan.places import Places, parsed_position
 from relay.audit.plan.wanted import Wanted
+from relay.audit.sent_reader import SentReader
 from relay.audit.spark_task import SplitTask, tasks_of
 from relay.audit.spark_types import read_for_spark
 from relay.audit.typed.table_changes import ChangeOptions, wanted_of_table
@@ -54,7 +55,7 @@ class StreamBounds:
     fails: bool = True
 
 
-class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Micro-batches of several paths, which are parts of one source's archive."""
 
     def __init__(

@@ -1,5 +1,6 @@
 """Reads a split, a megabyte at a time, and has the kernel check and infer it: runs of whole events with their table."""
 
+import platform
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -7,6 +8,7 @@ from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
 from protocol.columns.column_reader import whole_events
 from relay.audit.plan.read_finding import Finding
+from relay.audit.plan.shared_paths import stop_where_nothing_is_shared
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
 from relay.binlog_file.broken import Broken, cut_event
@@ -35,7 +37,7 @@ class SplitReader:
 
     def runs(self) -> Iterator[EventRun]:
         """The events of the split. A run is good until the next is asked for. Nothing is held but a chunk and the
-        largest event.
+        largest event. Raises: NotShared.
         """
         split = self._split
         if not split.parts:
@@ -44,10 +46,11 @@ class SplitReader:
             file = self._store.open(split.path)
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)
+            if gone:
+                stop_where_nothing_is_shared(self._store, split.path)
             name = "file_gone" if gone else "file_unreadable"
-            self._break(
-                name, split.start, f"The file was there when the read was planned, and cannot be opened: {error}."
-            )
+            text = f"The file was there when the read was planned, and cannot be opened on {platform.node()}: {error}."
+            self._break(name, split.start, text)
             return
         events = self._events = EventReader(
             file,

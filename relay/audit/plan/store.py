@@ -46,6 +46,17 @@ def plain_path(path: str) -> str:
     return path
 
 
+def whole_path(path: str) -> str:
+    """A local path from the root on, as it is for processes that work in other directories; a URL as it is."""
+    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)
+
+
+def has_password(path: str) -> bool:
+    """Whether it is a URL with a user's password, or a key's secret, before the host."""
+    _scheme, mark, rest = path.partition("://")
+    return bool(mark) and ":" in rest.partition("/")[0].rpartition("@")[0]
+
+
 class LocalReader:
     """A local file, read by position."""
 

@@ -16,6 +16,7 @@ from relay.audit.runner.audit_result import SEVERITIES, AuditOptions, AuditResul
 from relay.audit.runner.facts_read import completeness, facts_read, unread_places
 from relay.audit.runner.job import Job
 from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
+from relay.audit.runner.written_frame import write_frame
 
 _FINDINGS_SCHEMA = (
     "name string, severity string, title string, count bigint, file string, position bigint, time timestamp, text string, "
@@ -61,7 +62,7 @@ def run_in(audit: Audit, job: Job, directory: Path, out: Path, *, index: bool = 
     result.findings += [finding for finding in audit.unreadable if finding.name not in named]
     audit.step("Writing")
     for name, frame in result.frames.items():
-        frame.write.mode("error").parquet((directory / f"{name}.parquet").absolute().as_uri())
+        write_frame(frame, directory / f"{name}.parquet")
     # Behind everything that reads: what was purged meanwhile may be missing anywhere.
     result.findings += audit.gone()
     result.findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), -finding.count))
@@ -93,4 +94,4 @@ def _write_findings(audit: Audit, result: AuditResult, directory: Path) -> None:
         for place in finding.places
     ]
     frame = audit.frame_of(_FINDINGS_SCHEMA, rows).coalesce(1)
-    frame.write.mode("error").parquet((directory / "findings.parquet").absolute().as_uri())
+    write_frame(frame, directory / "findings.parquet")
