@@ -16,7 +16,7 @@ from relay.archive.read.position_check import IndexUnusable, PositionCheck, Verd
 from relay.archive.storage.files import FileLayer
 from relay.binlog_file.binlog_scan import Unreadable
 from relay.commands.arguments import timestamp
-from relay.commands.positions_command import Standing, report_position
+from relay.commands.binlogs.positions_command import Standing, report_position
 from relay.export.export_errors import ExportDamaged, ExportRefused
 from relay.export.readable_files import ReadableFile
 

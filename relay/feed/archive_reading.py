@@ -12,9 +12,9 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.series_files import find_files
-from relay.audit.plan.store import store_of
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.feed.rows.feed_place import FeedPlace

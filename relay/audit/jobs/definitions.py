@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.definitions.table_changes import table_changes
-from relay.audit.plan.store import store_of
+from relay.audit.plan.packed_store import store_of
 from relay.audit.readiness.checks import shown
 from relay.audit.report.content import Bars, Kind, OverTime, ReportTable, Section
 from relay.audit.report.text import number_of

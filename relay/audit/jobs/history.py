@@ -12,7 +12,7 @@ from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.history.changed_columns import changed_columns
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import NoSuchRow, RowAsked, key_text
-from relay.audit.plan.store import store_of
+from relay.audit.plan.packed_store import store_of
 from relay.audit.readiness.checks import shown
 from relay.audit.report.content import Fact, Kind, ReportTable, Section
 from relay.audit.report.text import number_of
