@@ -8,6 +8,7 @@ from typing import Final
 
 from deploy.servers import SERVERS, Server
 from relay.view.inspect.stops_ahead import find_stops
+from relay.view.rules.mariadb.left_out import ACCOUNT
 from relay.view.rules.settings import MARIADB, ViewSettings
 from tests.conftest import ROOT
 from tests.interop.support_words import TITLES
@@ -22,13 +23,14 @@ PAGE: Final = ROOT / "docs" / "SUPPORT.md"
 BEGIN: Final = "<!-- views of MariaDB: written by python -m tests.interop.support_matrix --write -->"
 END: Final = "<!-- views of MariaDB: end -->"
 KEPT: Final = "every byte"
+KEPT_BUT_ACCOUNTS: Final = "left out: empty transactions"
 KEPT_BUT_KEYS: Final = "every byte of the rows"
 ABSENT: Final = "-"
 FORMATS: Final = ("ROW", "STATEMENT")
 _VERSIONS: Final = {"mariadb": (10, 11), "mariadb118": (11, 8)}
 Cells = dict[tuple[str, str, str], str]
 """By part, source and format. MIXED is the one or the other, statement by statement."""
-_WITHOUT_A_KEY: Final = ("keys over BLOB",)
+_KEPT_IN_PART: Final = {"keys over BLOB": KEPT_BUT_KEYS, "accounts": KEPT_BUT_ACCOUNTS}
 _FAILED_GTID: Final = (
     "SELECT APPLYING_TRANSACTION, LAST_ERROR_NUMBER FROM performance_schema.replication_applier_status_by_worker"
     " WHERE LAST_ERROR_NUMBER <> 0"
@@ -45,7 +47,7 @@ def declared() -> Cells:
                 if part.since > version:
                     cells[key] = ABSENT
                 elif binlog_format in part.formats:
-                    cells[key] = KEPT_BUT_KEYS if part.name in _WITHOUT_A_KEY else KEPT
+                    cells[key] = _KEPT_IN_PART.get(part.name, KEPT)
                 elif part.name in STOPPED:
                     cells[key] = _stop(STOPPED[part.name])
     return cells
@@ -63,11 +65,14 @@ def found_views(told: Callable[[str], None] = lambda _: None) -> Cells:
                 def servers(name: str, stack: contextlib.ExitStack = stack) -> Server:
                     return stack.enter_context(SERVERS[name]())
 
-                stops = _stops(servers(source).start(server_id=1), binlog_format)
+                stops, without = _stops(servers(source).start(server_id=1), binlog_format)
                 chain = stack.enter_context(mariadb_chain(servers, source, Path(scratch) / "relay"))
                 kept = _live(chain, binlog_format, [part for part in _parts(chain.source) if part.name not in stops])
             for part in PARTS:
-                cells[part.name, source, binlog_format] = stops.get(part.name) or kept.get(part.name, ABSENT)
+                cell = stops.get(part.name) or kept.get(part.name, ABSENT)
+                cells[part.name, source, binlog_format] = (
+                    KEPT_BUT_ACCOUNTS if cell == KEPT and part.name in without else cell
+                )
     return cells
 
 
@@ -76,8 +81,9 @@ def _parts(server: Server) -> Iterable[Part]:
     return (part for part in PARTS if part.since <= version)
 
 
-def _stops(source: Server, binlog_format: str) -> dict[str, str]:
-    """By part: before what a view stops, or with what error the source itself does not log it so."""
+def _stops(source: Server, binlog_format: str) -> tuple[dict[str, str], set[str]]:
+    """By part: before what a view stops, or with what error the source itself does not log it so; and the parts of which statements
+    about accounts are left out."""
     files: dict[str, str] = {}
     refused: dict[str, str] = {}
     for number, part in enumerate(_parts(source)):
@@ -90,7 +96,9 @@ def _stops(source: Server, binlog_format: str) -> dict[str, str]:
         files[source.binlogs()[-2].name] = part.name
     settings = ViewSettings("gtid", "assign", UUID_OF_VIEW, flavour=MARIADB)
     found = find_stops([looked_at(path.name, path.read_bytes()) for path in source.binlogs()[:-1]], settings)
-    return {files[stop.file]: _stop(stop.reason.name) for stop in reversed(found.stops)} | refused
+    assert found.left_out is not None
+    without = {files[file] for kind, file, _, _ in found.left_out.newest if kind == ACCOUNT}
+    return {files[stop.file]: _stop(stop.reason.name) for stop in reversed(found.stops)} | refused, without
 
 
 def _number_of(error: BaseException) -> int:

@@ -63,3 +63,31 @@ def test_a_dump_becomes_a_replica_by_what_view_seed_says(
         restore_as_told(advice, replica)
         replica.execute_many(statements)
         assert check_mariadb_replica(chain, replica, ["shop"], keys_left_out=()) >= 8
+
+
+def test_several_domains_are_one_place_and_positions_that_are_none_are_refused_with_what_is_wrong(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    with mariadb_chain(servers, "mariadb", tmp_path / "relay") as chain:
+        chain.source.execute_many(list(MADE))
+        end = chain.source.master_status()
+        taken = str(chain.source.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
+        _first, last = taken.split(",")
+        chain.wait_viewed()
+        backup = tmp_path / "backup"
+        backup.mkdir()
+        (backup / "mariadb_backup_binlog_info").write_text(f"{end.file}\t{end.position}\t{taken}\n")
+
+        statements = seeded(chain, "--at", taken)[1]
+        assert seeded(chain, "--at", f"{end.file}:{end.position}")[1] == statements
+        assert seeded(chain, "--dump", str(backup))[1] == statements
+        for words, why in (
+            (("--at", last), "says nothing of 1 more domains"),
+            (("--at", f"0-1-999999,{last}"), "domain 0 is at"),
+            (("--at", "5-1-3"), "does not hold a transaction with which 5-1-3 ends"),
+            (("--at", "0-1"), "0-1"),
+        ):
+            said = chain.relay.command("view", "seed", VIEW, *words)
+            assert said.returncode and why in said.stderr, said
+            asked = chain.relay.command("view", "find", VIEW, "--gtid", words[1])
+            assert asked.returncode and why in asked.stderr, asked
