@@ -200,7 +200,8 @@ class Relay:
             from relay.http.facts.upkeep import Upkeep
             from relay.http.http_service import monitoring
 
-            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status)
+            copied = None if mirror is None else mirror.status
+            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status, copied)
             http = monitoring(config, archive, control, clients, scrub, console, upkeep, archived.sync_times)
         try:
             if http is not None and not await self._monitored(http, config):

@@ -685,6 +685,15 @@ def archive_export(
         raise typer.Exit(FINDINGS)
 
 
+@archive_app.command("mirror")
+def archive_mirror(config: ConfigOption, json: JsonOption = False) -> None:
+    """Ask the bucket how far it is as the archive's copy. The relay alone writes there; it may run."""
+    from relay.mirror.mirror_command import show_mirror
+
+    if show_mirror(_loaded(config), as_json=json):
+        raise typer.Exit(FINDINGS)
+
+
 @archive_app.command("restore")
 def archive_restore(
     config: ConfigOption,

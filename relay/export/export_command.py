@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from relay.archive.storage.files import FileLayer
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
@@ -78,10 +79,11 @@ def export(directory: Path, request: ExportRequest, *, as_json: bool) -> bool:
 
 
 def _export(directory: Path, request: ExportRequest) -> ExportOutcome:
-    files = readable_files(directory)
+    layer = FileLayer()
+    files = readable_files(directory, layer)
     if not files:
         raise ExportRefused(f"The archive in {directory} holds no file yet.")
-    places = PlaceSearch(files)
+    places = PlaceSearch(files, layer)
     begin = places.beginning("--from", request.begin)
     if request.before is not None:
         end = places.end("--before", request.before, included=False)
@@ -91,12 +93,12 @@ def _export(directory: Path, request: ExportRequest) -> ExportOutcome:
     if request.tables:
         choice = TableChoice.from_texts(request.tables)
         filter = TableFilter(choice, request.undecided == "keep", FilterReport(), XaStatements())
-    plan = plan_export(directory, files, begin, end, across_gaps=request.across_gaps)
+    plan = plan_export(directory, files, begin, end, layer, across_gaps=request.across_gaps)
     tally = ExportTally()
     total = sum(piece.stop - piece.start for piece in plan.pieces)
     with export_target(request.out) as target:
         with bytes_progress("export", total) as advance:
-            written = write_export(plan, target, tally, filter, advance)
+            written = write_export(plan, target, tally, filter, layer, advance)
         if filter is not None and request.undecided == "refuse":
             _check_decided(filter.report)
     return ExportOutcome(request.out, plan, written, tally, filter)

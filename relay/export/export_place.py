@@ -54,8 +54,9 @@ class PlaceSearch:
     All methods raise: ExportRefused; CommandFailed for a time that cannot be read; CatalogUnreadable; OSError.
     """
 
-    def __init__(self, files: Sequence[ReadableFile]) -> None:
+    def __init__(self, files: Sequence[ReadableFile], layer: FileLayer) -> None:
         self._files = files
+        self._layer = layer
 
     def beginning(self, option: str, text: str | None) -> ExportPlace:
         """The first transaction that is exported starts there. None: the oldest there is."""
@@ -124,7 +125,7 @@ class PlaceSearch:
             forms = " or ".join(f"g{self._files[one].generation:04d}.{asked.file}:{asked.offset}" for one in numbers)
             raise ExportRefused(f"{place}: several sources used this name. Say which one is meant: {forms}.")
         file = self._files[numbers[0]]
-        check = _checked(file, asked.offset)
+        check = _checked(self._layer, file, asked.offset)
         if check.verdict is Verdict.BOUNDARY:
             return ExportPlace(numbers[0], asked.offset)
         raise ExportRefused(f"{place} {_why_not(check, file)}; {_nearest(check)}. Nothing was written.")
@@ -170,10 +171,10 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _checked(file: ReadableFile, offset: int) -> PositionCheck:
+def _checked(layer: FileLayer, file: ReadableFile, offset: int) -> PositionCheck:
     """What the offset is. Raises: ExportDamaged; OSError."""
     try:
-        return check_offset(FileLayer(), file.path, file.stop, file.file.cut, offset)
+        return check_offset(layer, file.path, file.stop, file.file.cut, offset)
     except IndexUnusable:
         pass  # the relay makes it again; here the file's bytes tell
     try:

@@ -14,11 +14,11 @@ from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.generation_directories import FIRST, generation_path
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.archive.storage.files import CATALOG_NAME
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.origin import Origin
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.series_files import find_files
-from relay.audit.plan.store import LocalReader, LocalStore
+from relay.audit.plan.store import LocalStore
 from relay.binlog_file.head import read_start
 from relay.export.export_errors import ExportRefused
 from relay.export.export_place import ExportPlace
@@ -72,7 +72,13 @@ class ExportPlan:
 
 
 def plan_export(
-    directory: Path, files: Sequence[ReadableFile], begin: ExportPlace, end: ExportPlace, *, across_gaps: bool
+    directory: Path,
+    files: Sequence[ReadableFile],
+    begin: ExportPlace,
+    end: ExportPlace,
+    layer: FileLayer,
+    *,
+    across_gaps: bool,
 ) -> ExportPlan:
     """What lies between two places. across_gaps: also where something is missing between them. Blocking.
 
@@ -100,20 +106,20 @@ def plan_export(
             pieces = _up_to_fork(pieces, number, seam.before)
         seams.append(seam)
     if chosen[0].generation != chosen[-1].generation:
-        pieces = _without_repeated(directory, pieces, chosen)
-    pieces = [piece for piece in pieces if piece.start < piece.stop and not _is_head(piece)]
+        pieces = _without_repeated(directory, pieces, chosen, layer)
+    pieces = [piece for piece in pieces if piece.start < piece.stop and not _is_head(piece, layer)]
     if not pieces:
         raise ExportRefused("There is no transaction in this stretch. Nothing was written.")
     return ExportPlan(_named(pieces), tuple(seams))
 
 
-def _is_head(piece: ExportPiece) -> bool:
+def _is_head(piece: ExportPiece, layer: FileLayer) -> bool:
     """Whether the piece ends before its file's first transaction. Raises: ExportRefused; OSError."""
     source = piece.source
     if piece.start != FIRST_EVENT:
         return False
     try:
-        head = FileSnapshot(source.name, source.path, source.stop, bool(source.file.checksum)).head()
+        head = FileSnapshot(source.name, source.path, source.stop, bool(source.file.checksum), layer=layer).head()
     except Malformed as error:
         raise ExportRefused(
             f"The head of {source.name} cannot be read: {error}. Run 'archive verify --deep'."
@@ -198,7 +204,9 @@ def _up_to_fork(pieces: list[ExportPiece], number: int, fork: Position) -> list[
     return found
 
 
-def _without_repeated(directory: Path, pieces: list[ExportPiece], chosen: Sequence[ReadableFile]) -> list[ExportPiece]:
+def _without_repeated(
+    directory: Path, pieces: list[ExportPiece], chosen: Sequence[ReadableFile], layer: FileLayer
+) -> list[ExportPiece]:
     store = LocalStore()
     paths = {str(file.path) for file in chosen}
     audited = [file for file in find_files(store, str(directory)) if file.path in paths]
@@ -208,12 +216,9 @@ def _without_repeated(directory: Path, pieces: list[ExportPiece], chosen: Sequen
     for piece in pieces:
         path = str(piece.source.path)
         if piece.source.generation != chosen[0].generation and path in by_path:
-            reader = LocalReader(path)
-            try:
-                format_event = read_start(reader).event
-                spans = overlap.spans(by_path[path], format_event, reader, piece.start, piece.stop)
-            finally:
-                reader.close()
+            with StoredFile.open(layer, piece.source.path) as stored:
+                format_event = read_start(stored).event
+                spans = overlap.spans(by_path[path], format_event, stored, piece.start, piece.stop)
             piece = replace(piece, repeated=spans)
         found.append(piece)
     return found

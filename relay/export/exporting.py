@@ -10,7 +10,7 @@ from relay.archive.storage.files import FileLayer, StoredFile, write_all
 from relay.archive.sums.block_check import check_blocks
 from relay.archive.sums.block_sum import BLOCK_BYTES, sum_paths
 from relay.binlog_file.broken import Broken
-from relay.export.export_errors import ExportDamaged
+from relay.export.export_errors import ExportDamaged, ExportRefused
 from relay.export.export_plan import ExportPiece, ExportPlan
 from relay.export.export_tally import ExportTally
 from relay.export.filtered_copy import FilteredCopy, TableFilter
@@ -38,6 +38,7 @@ def write_export(
     directory: Path,
     tally: ExportTally,
     filter: TableFilter | None,
+    layer: FileLayer,
     on_progress: Callable[[int], None] | None = None,
 ) -> Sequence[WrittenFile]:
     """Writes the pieces into `directory`, synced. Blocking; memory is a few megabytes, with a filter also the places of one
@@ -46,10 +47,15 @@ def write_export(
     written = []
     for piece in plan.pieces:
         try:
-            written.append(_write_piece(piece, directory, tally, filter))
+            written.append(_write_piece(piece, directory, tally, filter, layer))
         except FileNotFoundError as error:
             if str(error.filename) != str(piece.source.path):
                 raise
+            place = piece.source.file.place
+            if place is not None:
+                raise ExportRefused(
+                    f"{piece.source.name} is packed (tier {place.tier}), and its binlog cannot be read from here: {place.stored_name}."
+                ) from error
             raise ExportDamaged(
                 f"{piece.source.path} is not there any more: it was purged meanwhile, or it is lost ('archive verify' tells)."
             ) from error
@@ -58,13 +64,15 @@ def write_export(
     return written
 
 
-def _write_piece(piece: ExportPiece, directory: Path, tally: ExportTally, filter: TableFilter | None) -> WrittenFile:
+def _write_piece(
+    piece: ExportPiece, directory: Path, tally: ExportTally, filter: TableFilter | None, layer: FileLayer
+) -> WrittenFile:
     source = piece.source
     if not source.file.checksum:
-        _compare_blocks(piece)
+        _compare_blocks(piece, layer)
     before = tally.transactions
-    with StoredFile.open(FileLayer(), source.path) as stored, _Output(directory / piece.name) as output:
-        head = piece_head(piece, stored)
+    with StoredFile.open(layer, source.path) as stored, _Output(directory / piece.name) as output:
+        head = piece_head(piece, stored, layer)
         output.write(memoryview(head.data))
         moved = MovedEvents(len(head.data), checksum=bool(head.format.checksum_bytes), write=output.write)
         copy: WholeCopy | FilteredCopy
@@ -92,13 +100,13 @@ def _write_piece(piece: ExportPiece, directory: Path, tally: ExportTally, filter
     )
 
 
-def _compare_blocks(piece: ExportPiece) -> None:
+def _compare_blocks(piece: ExportPiece, layer: FileLayer) -> None:
     """Of a file whose events have no checksums. Raises: ExportDamaged; OSError."""
     path = piece.source.path
     if not any(place.exists() for place in sum_paths(path)):
         return
     try:
-        check = check_blocks(FileLayer(), path, piece.stop)
+        check = check_blocks(layer, path, piece.stop)
     except EOFError as error:
         raise ExportDamaged(f"{path.name}: {error}. 'archive repair' fetches it again.") from error
     wrong = [at for at in check.differing if at < piece.stop and at + BLOCK_BYTES > piece.start] if check else []

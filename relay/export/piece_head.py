@@ -14,7 +14,7 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import encode_gtid_list
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.archive.storage.files import StoredFile
+from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidValue, state_behind
 from relay.binlog_file.event_places import EventFields, event_headers
 from relay.binlog_file.file_bytes import pieces, read_bytes
@@ -38,11 +38,13 @@ class PieceHead:
     executed: GtidValue | None
 
 
-def piece_head(piece: ExportPiece, stored: StoredFile) -> PieceHead:
+def piece_head(piece: ExportPiece, stored: StoredFile, layer: FileLayer) -> PieceHead:
     """Blocking. Raises: ExportDamaged; OSError."""
     file = piece.source.file
     try:
-        snapshot = FileSnapshot(file.name, piece.source.path, piece.source.stop, bool(file.checksum)).head()
+        snapshot = FileSnapshot(
+            file.name, piece.source.path, piece.source.stop, bool(file.checksum), layer=layer
+        ).head()
         event = snapshot.format_description
         if event is None:
             raise ExportDamaged(f"{file.name} has no format description in the archive.")

@@ -34,12 +34,11 @@ class ReadableFile:
         return self.file.name
 
 
-def readable_files(directory: Path) -> list[ReadableFile]:
+def readable_files(directory: Path, layer: FileLayer) -> list[ReadableFile]:
     """All of the archive in `directory`, or of a view. Works beside a running relay. Blocking.
 
     Raises: CatalogUnreadable; OSError.
     """
-    layer = FileLayer()
     found = []
     for number, path in begun_generations(directory):
         for file in _files(path):

@@ -13,6 +13,7 @@ from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.http.answers import json_answers as answers
 from relay.http.answers.archive_map import MappedGeneration, archive_map
+from relay.http.answers.mirror_answers import mirror
 from relay.http.answers.openapi import PATHS, document
 from relay.http.answers.retention_answers import retention
 from relay.http.answers.tier_answers import tiers
@@ -52,6 +53,7 @@ class Api:
             "scrub": self._scrub,
             "retention": self._retention,
             "tiers": self._tiers,
+            "mirror": self._bucket_copy,
             "history": self._history,
             "positions": self._position,
         }
@@ -86,6 +88,9 @@ class Api:
 
     async def _tiers(self, _query: QueryParameters) -> Json:
         return tiers(self._watch.snapshot().tiers)
+
+    async def _bucket_copy(self, _query: QueryParameters) -> Json:
+        return mirror(self._watch.snapshot().mirror)
 
     async def _scrub(self, _query: QueryParameters) -> Json:
         return answers.scrub(self._watch.snapshot())

@@ -77,7 +77,6 @@ class Mirror:
             await asyncio.wait([self._task], timeout=_END_S)
             self._task.cancel()
 
-    @property
     def status(self) -> MirrorStatus:
         """Now."""
         pending = self._pass.pending_bytes(self._picture()) if self._state != "starting" else 0

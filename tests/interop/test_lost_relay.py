@@ -1,6 +1,6 @@
 """The relay is killed and its disk is gone: an archive from the bucket alone, and everybody goes on."""
 
-import time
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tests.support.binlog_comparison import check_archive
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.hand_over import write_load
+from tests.support.http_relay import get_json, http_section, metric
 from tests.support.mirrored_relay import (
     copied_to,
     lose_disk,
@@ -89,7 +90,8 @@ def test_a_bucket_that_is_gone_for_a_while_is_behind_and_catches_up(
     servers: ServerFactory, store: S3Server, tmp_path: Path
 ) -> None:
     source = servers("mariadb").start(server_id=1)
-    with mirrored_relay(tmp_path / "relay", source, store, free_port()) as relay:
+    web = free_port()
+    with mirrored_relay(tmp_path / "relay", source, store, free_port(), more=http_section(web)) as relay:
         source.sql("CREATE DATABASE d")
         source.sql("CREATE TABLE d.t (a INT)")
         wait_copied(store, *source.master_status())
@@ -103,11 +105,15 @@ def test_a_bucket_that_is_gone_for_a_while_is_behind_and_catches_up(
         end = source.master_status()
         store.stop()
         relay.wait_archived(*end)
-        time.sleep(0.5)
-        assert relay.running
+        wait_until(lambda: metric(web, "mirror_up") == 0 and (metric(web, "mirror_lag_bytes") or 0) > 0, "it is behind")
+        told = get_json(web, "mirror")
+        assert (told["state"], told["failures"] > 0, told["trouble"] is not None) == ("behind", True, True)
         store.faults.forgive()
         store.start()
         wait_copied(store, *end, timeout_s=60)
+        wait_until(lambda: metric(web, "mirror_up") == 1 and metric(web, "mirror_lag_bytes") == 0, "it follows")
+        done = relay.command("archive", "mirror", "--json")
+        assert (done.returncode, json.loads(done.stdout)["lag_bytes"]) == (0, 0), done.stderr
         assert f"{source.binlogs()[0].name}.place" in objects(store)
         assert copied_to(store, end.file) >= end.position
         lose_disk(relay)

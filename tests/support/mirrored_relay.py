@@ -31,9 +31,10 @@ def mirror_sections(store: S3Server, prefix: str = "relay-a") -> dict[str, dict[
 
 
 def mirrored_relay(
-    directory: Path, source: Endpoint, store: S3Server, port: int, prefix: str = "relay-a"
+    directory: Path, source: Endpoint, store: S3Server, port: int, *, more: dict[str, dict[str, Any]] | None = None
 ) -> RelayProcess:
-    return RelayProcess(directory, source, port=port, sections=mirror_sections(store, prefix))
+    """more: sections of relay.toml."""
+    return RelayProcess(directory, source, port=port, sections={**mirror_sections(store), **(more or {})})
 
 
 def lose_disk(relay: RelayProcess) -> None:

@@ -45,6 +45,10 @@ def _tiers(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
     return MetricFamily("Tiers", name, kind, text, labels)
 
 
+def _mirror(name: str, kind: Kind, text: str) -> MetricFamily:
+    return MetricFamily("The copy in the bucket", name, kind, text)
+
+
 def _view(name: str, kind: Kind, text: str) -> MetricFamily:
     return MetricFamily("Views", name, kind, text, ("view",))
 
@@ -174,6 +178,22 @@ FAMILIES: Final = (
     _tiers("bucket_failures_total", "counter", "Requests that were given up or refused."),
     _tiers("bucket_read_bytes_total", "counter", "Bytes that were read to compare what was uploaded."),
     _tiers("bucket_written_bytes_total", "counter", "Bytes that were uploaded."),
+    _mirror(
+        "mirror_up",
+        "gauge",
+        "1 while the bucket follows the archive, 0 while an attempt failed or it is refused. No sample: "
+        "there is no [archive.mirror].",
+    ),
+    _mirror(
+        "mirror_lag_bytes",
+        "gauge",
+        "Bytes that are published and not in the bucket yet: what the loss of the disk would cost.",
+    ),
+    _mirror("mirror_lag_seconds", "gauge", "For how long there have been such bytes; 0: there are none."),
+    _mirror("mirror_copied_files_total", "counter", "Whole binlogs that were copied."),
+    _mirror("mirror_copied_parts_total", "counter", "Parts of the binlog that grows that were copied."),
+    _mirror("mirror_failures_total", "counter", "Attempts that failed."),
+    _mirror("mirror_written_bytes_total", "counter", "Bytes that were uploaded."),
     _view("view_up", "gauge", "1 while the view is open and goes on, 0 when it is not open or has stopped."),
     _view("view_behind_bytes", "gauge", "Archived bytes that are not in the view yet."),
     _view("view_files", "gauge", "Binlogs of the view."),
@@ -256,8 +276,8 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 
 `/readyz` says why it is not ready: `archive_failed` (a write failed), `source_not_attached` (nothing is received),
 `source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
-`replicas`, `views`, `ledger`, `scrub`, `retention`, `tiers`, `history` and `positions?file=…&offset=…`, which tells whether a replica
-may start there.
+`replicas`, `views`, `ledger`, `scrub`, `retention`, `tiers`, `mirror`, `history` and `positions?file=…&offset=…`, which tells whether
+a replica may start there.
 
 It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. On loopback it answers only to
 loopback names, `http.host` and `http.hosts` in the `Host` header; others get 421 `host_refused`: no web page can read it through a

@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from protocol.kernel import ingest
 from relay.http.answers.metric_families import FAMILIES, MetricFamily
+from relay.http.answers.mirror_answers import mirror_samples
 from relay.http.answers.not_ready import reasons_not_ready
 from relay.http.answers.retention_answers import retention_samples
 from relay.http.answers.tier_answers import tier_samples
@@ -67,6 +68,7 @@ class MetricsPage:
         yield from _archive_values(shot)
         yield from retention_samples(shot.retention, [one.name for one in shot.views])
         yield from tier_samples(shot.tiers)
+        yield from mirror_samples(shot.mirror)
         yield from _view_values(shot)
         yield from _replica_values(shot)
         counters = shot.counters

@@ -142,6 +142,17 @@ def _schemas() -> dict[str, Schema]:
             failure=_TEXT_OR_NONE,
             bucket_failing_since=_NUMBER_OR_NONE,
         ),
+        "Mirror": _object(
+            url=_TEXT,
+            state=_TEXT,
+            lag_bytes=_WHOLE,
+            lag_s=_NUMBER,
+            files=_WHOLE,
+            parts=_WHOLE,
+            failures=_WHOLE,
+            bytes_written=_WHOLE,
+            trouble=_TEXT_OR_NONE,
+        ),
         "History": _object(
             resolution={"enum": ["fine", "coarse"]},
             step_s=_WHOLE,
@@ -206,6 +217,7 @@ PATHS: Final = {
     "scrub": ("Scrub", "How far the check of all that is archived has come.", ()),
     "retention": ("Retention", "What [retention] removed, and what keeps it from its limits.", ()),
     "tiers": ("Tiers", "Which binlogs are where, what [archive.tiers] moved, and what it waits for.", ()),
+    "mirror": ("Mirror", "How far the copy in the bucket is behind the archive.", ()),
     "history": ("History", "Throughput and lag: each minute of a day, or every 5 s of an hour.", ("resolution",)),
     "positions": ("Position", "Whether a replica may start at a place, and the places around it.", ("file", "offset", "generation")),
 }  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
+from relay.mirror.mirror_status import MirrorStatus
 from relay.retention.retention_status import RetentionStatus
 from relay.tiers.tier_status import TierStatus
 from relay.upstream.source.source_status import SourceStatus
@@ -131,6 +132,7 @@ class RelaySnapshot:
     scrub: ScrubStatus
     retention: RetentionStatus
     tiers: TierStatus | None
+    mirror: MirrorStatus | None
     counters: Counters
     slow: SlowFacts
     growth: RateOfGrowth

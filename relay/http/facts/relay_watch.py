@@ -127,6 +127,7 @@ class RelayWatch:
             scrub=self._scrub.status,
             retention=self._upkeep.retention.picture(),
             tiers=None if self._upkeep.tiers is None else self._upkeep.tiers.picture(),
+            mirror=None if self._upkeep.mirror is None else self._upkeep.mirror(),
             counters=Counters(
                 received_bytes=tally.bytes_received,
                 received_events=tally.events,

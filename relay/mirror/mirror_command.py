@@ -1,0 +1,83 @@
+"""`binlog-relay archive mirror`: how far the bucket's copy of the archive is, asked of the bucket itself."""
+
+import json
+import sys
+from pathlib import Path
+
+from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.inspect.listing import list_generations
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer
+from relay.commands.archive_command import archive_failures, time_text
+from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.config import Config
+from relay.mirror.bucket_content import BucketContent, bucket_content
+from relay.mirror.mirror_errors import MirrorRefused
+from relay.mirror.mirror_pass import covered_to
+from relay.object_store.object_errors import ObjectStoreError, StoreUnreachable
+from relay.object_store.object_store import ObjectStore
+
+
+def show_mirror(config: Config, *, as_json: bool) -> bool:
+    """Prints what the bucket has and lacks; whether binlogs are lacking. Works beside a running relay. Raises: CommandFailed."""
+    bucket = config.archive.bucket
+    if bucket is None or config.archive.mirror is None:
+        raise CommandFailed("relay.toml has no [archive.mirror]: no bucket is kept as a copy.", WRONG_USE)
+    directory = config.archive_directory
+    with archive_failures(directory):
+        held = list_generations(directory)
+        try:
+            content = bucket_content(ObjectStore(bucket.options()))
+        except MirrorRefused as error:
+            raise CommandFailed(str(error), WRONG_USE) from error
+        except ObjectStoreError as error:
+            raise CommandFailed(
+                str(error), SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
+            ) from error
+        lacking, lag = _lacking(directory, held, content)
+    count = sum(len(files) for _number, files in held)
+    about = content.about
+    if as_json:
+        told = {
+            "url": bucket.url,
+            "archive": about.archive,
+            "written_by": about.host,
+            "written_at": time_text(about.time),
+            "files": count,
+            "lacking_files": lacking,
+            "lag_bytes": lag,
+        }
+        sys.stdout.write(json.dumps(told) + "\n")
+    else:
+        lacks = (
+            f"{len(lacking)} whole binlogs are not there, the first is {lacking[0]}"
+            if lacking
+            else "no whole binlog is lacking"
+        )
+        sys.stdout.write(
+            f"{bucket.url}: the copy of {about.source}, last written by {about.host} at {time_text(about.time)}. Of {count} binlogs "
+            f"{lacks}; {lag} bytes are not in the bucket.\n"
+        )
+    return bool(lacking)
+
+
+def _lacking(
+    directory: Path, held: list[tuple[int, list[ArchivedFile]]], content: BucketContent
+) -> tuple[list[str], int]:
+    """Names of sealed binlogs that are not there as a whole, and the bytes that are in no form there."""
+    there = {generation.folder: generation for generation in content.generations}
+    layer = FileLayer()
+    lacking = []
+    lag = 0
+    for number, files in held:
+        folder = "" if number == FIRST else f"g{number:04d}/"
+        generation = there.get(folder)
+        for file in files:
+            parts = generation.parts.get(file.name, []) if generation is not None else []
+            path = directory / folder / file.name
+            end = file.end if file.sealed or not path.exists() else max(file.end, layer.size_of(path))
+            if generation is None or file.name not in generation.files:
+                lag += max(0, end - covered_to(parts))
+                if file.sealed:
+                    lacking.append(folder + file.name)
+    return lacking, lag
