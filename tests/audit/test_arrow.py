@@ -188,7 +188,9 @@ def test_rows_of_a_table_that_nobody_names_are_told_to_readers_of_every_table(tm
     write(tmp_path, "bin.000001", data)
     rows = found(tmp_path, "rows", "operation", "finding", table="shop.orders")
     assert (None, "table_map_missing") in rows
-    assert found(tmp_path, "rows", "operation", "finding", table="shop.other") == [(None, "table_map_missing")]
+    others = found(tmp_path, "rows", "operation", "finding", table="shop.other")
+    assert (None, "table_map_missing") in others
+    assert {operation for operation, _finding in others} == {None}
 
 
 def test_what_cannot_be_read_is_a_row_or_an_error_as_is_asked_for(tmp_path: Path) -> None:

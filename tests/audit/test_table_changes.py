@@ -20,7 +20,9 @@ from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.typed.column_kinds import kind_of
 from relay.audit.typed.newest_definition import ColumnsUntold
 from relay.audit.typed.typed_values import typed_array
-from tests.audit.test_rows import recorded, shop_binlog
+from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.tables.source_table import Column, Table
+from tests.audit.test_rows import add_map, add_rows, image, shop_binlog
 from tests.audit.test_splits import write
 from tests.conftest import ServerFactory
 
@@ -128,13 +130,22 @@ def test_changes_of_older_definitions_are_shown_at_the_newest(shop: Server) -> N
 
 
 def test_changes_whose_columns_nobody_knows_are_a_finding_without_values(tmp_path: Path) -> None:
-    binlog = shop_binlog(2)
-    write(tmp_path, "bin.000001", binlog.data)
-    recorded(tmp_path, "id", "name", offset=list(binlog.groups)[1])
+    binlog = shop_binlog(1)
+    altered = binlog.size
+    binlog.ddl("ALTER TABLE orders CHANGE a id INT")
+    binlog.begin()
+    add_map(binlog, b"orders", table_id=43)
+    add_rows(binlog, 30, image(7, "later"), table_id=43)
+    write(tmp_path, "bin.000001", binlog.xid().data)
+    table = Table("shop", "orders", "InnoDB", (Column("id", "int"), Column("name", "varchar(20)", "utf8")))
+    (tmp_path / "source-schema.jsonl").write_text(
+        line("watched", "bin.000001", 4)
+        + line("definition", "bin.000001", altered, names=["orders"])
+        + table_line(table_facts(table), "bin.000001", binlog.size)
+    )
     batches = read(tmp_path, "changes", table="shop.orders")
     rows = [(row["id"], row["name"], row["_finding"]) for row in batches.read_all().to_pylist()]
-    assert rows[:2] == [(None, None, "columns_unnamed")] * 2
-    assert rows[2:4] == [(2, "row 2", None), (3, "row 3", None)]
+    assert rows == [*[(None, None, "columns_unnamed")] * 5, (7, "later", None)]
     with pytest.raises(BinlogUnreadable, match=r"columns_unnamed in bin\.000001 at"):
         read(tmp_path, "changes", table="shop.orders", mode="failfast").read_all()
 
