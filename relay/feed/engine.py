@@ -63,7 +63,7 @@ class FeedEngine:
         settings: FeedSettings,
         connection: duckdb.DuckDBPyConnection,
         start: str = "earliest",
-        most_bytes: int = 32 << 20,
+        most_bytes: int = 16 << 20,
     ) -> None:
         self.reading = reading
         self.lake = lake
