@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from deploy.servers import SERVERS, Server
@@ -158,7 +159,11 @@ def watch(path: Path, seen: list[tuple[int, float]], ended: threading.Event) -> 
         if table.version() != version:
             version = table.version()
             most = max(
-                (one for one in table.get_add_actions(flatten=True).to_pydict().get("max.id", []) if one is not None),
+                (
+                    one
+                    for one in pa.table(table.get_add_actions(flatten=True)).to_pydict().get("max.id", [])
+                    if one is not None
+                ),
                 default=0,
             )
             seen.append((most, time.monotonic()))

@@ -125,7 +125,7 @@ def status(path: Path, *, as_json: bool) -> bool:
         sys.stdout.write(
             f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
         )
-    return any(one["state"] != "current" for one in report)
+    return any(one["state"] not in ("current", "changes only") for one in report)
 
 
 def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
