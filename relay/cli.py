@@ -299,7 +299,7 @@ def feed(
     """Follow an archive: tables kept current, and their changes, in Delta or Iceberg."""
     if context.invoked_subcommand is not None:
         return
-    from relay.feed.feed_command import follow
+    from relay.feed.command.feed_command import follow
 
     if config is None:
         raise CommandFailed("feed needs --config FILE, see docs/FEED.md", WRONG_USE)
@@ -320,7 +320,7 @@ def feed_snapshot(
     position: Annotated[str | None, typer.Option(help="FILE:POSITION of the source, as the dump has it.")] = None,
 ) -> None:
     """Load tables from the source, chunk by chunk, while all others are fed; one that was broken off goes on."""
-    from relay.feed.feed_command import SnapshotRequest, snapshot
+    from relay.feed.command.feed_command import SnapshotRequest, snapshot
 
     snapshot(config, SnapshotRequest(tuple(table or ()), all, server, position))
 
@@ -328,7 +328,7 @@ def feed_snapshot(
 @feed_app.command(name="status")
 def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     """Each table's place, state, and how far it is behind; 1 where one is not current."""
-    from relay.feed.feed_command import status
+    from relay.feed.command.feed_command import status
 
     raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
 
@@ -340,7 +340,7 @@ def feed_verify(
     json: JsonOption = False,
 ) -> None:
     """Compare tables with the source, by ranges of keys; 1 where something differs."""
-    from relay.feed.feed_command import verify
+    from relay.feed.command.feed_command import verify
 
     raise typer.Exit(FINDINGS if verify(config, tuple(table or ()), as_json=json) else 0)
 
@@ -353,7 +353,7 @@ def feed_compact(
     json: JsonOption = False,
 ) -> None:
     """Make larger files of small ones, and remove what only old versions have."""
-    from relay.feed.feed_command import compact
+    from relay.feed.command.feed_command import compact
 
     compact(config, target_mb=target_mb, keep_hours=keep_hours, as_json=json)
 

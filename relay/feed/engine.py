@@ -63,7 +63,7 @@ class FeedEngine:
         settings: FeedSettings,
         connection: duckdb.DuckDBPyConnection,
         start: str = "earliest",
-        most_bytes: int = 32 << 20,
+        most_bytes: int = 16 << 20,
     ) -> None:
         self.reading = reading
         self.lake = lake
@@ -87,12 +87,11 @@ class FeedEngine:
         """Where the feed stands: what all tables have. Opens those that are in the lake."""
         newest = self.reading.newest()
         done = self.progress.place
-        known = {key for key in self.reading.names(newest) if self.choice(key)} | {
-            key for key in self.progress.tables() if self.choice(key)
-        }
+        fed = {key for key in self.progress.tables() if self.choice(key)}
+        known = fed | {key for key in self.reading.names(newest) if self.choice(key)}
         for key in sorted(known):
             table = self.table(key)
-            if table.place is None:
+            if table.place is None and key not in fed:
                 del self.tables[key]
         places = [table.place for table in self.tables.values() if table.place is not None]
         if done is not None:

@@ -89,6 +89,13 @@ class FedTable:
         """The table for an event at a place."""
         return self._reading.table(self.key, place, upto)
 
+    def may_have_current(self, place: FeedPlace) -> bool:
+        """Whether its rows can be kept: it has a key, as far as anybody knows, and is there."""
+        if CURRENT not in self._settings.modes:
+            return False
+        found = self.definition_at(place, place)
+        return found is None or bool(lake_key(found))
+
     # ---- a batch ----
 
     def apply(self, batch: FeedBatch, part: TablePart) -> None:

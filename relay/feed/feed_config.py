@@ -70,7 +70,7 @@ class FeedSection(TomlSection):
     modes: Annotated[list[Literal["current", "changes"]], Field(min_length=1)] = ["current", "changes"]
     start: NonEmpty = "earliest"
     interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 5.0
-    batch_mb: Annotated[int, Field(ge=1, le=1024)] = 32
+    batch_mb: Annotated[int, Field(ge=1, le=1024)] = 16
     memory_mb: Annotated[int, Field(ge=64)] = 512
     statement_changes: Literal["every", "named"] = "every"
     assume_empty: bool = False

@@ -1,6 +1,7 @@
 """A feed as a command runs it: opened by its settings, followed until somebody ends it, opened again behind a fault."""
 
 import os
+import re
 import tempfile
 import threading
 import time
@@ -22,6 +23,7 @@ from relay.feed.rows.feed_stop import FeedStop
 _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
 
@@ -122,5 +124,5 @@ def is_passing(error: Exception) -> bool:
 
 def told(error: Exception) -> str:
     """An error in a sentence, without its traceback."""
-    text = " ".join(str(error).split())
+    text = _COLOURS.sub("", " ".join(str(error).split()))
     return f"{type(error).__name__}: {text[:300]}."

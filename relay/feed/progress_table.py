@@ -36,7 +36,7 @@ class ProgressTable:
         self._lake = lake
         self._table: LakeTable | None = lake.open(STATE, "", "")
         self._written = time.monotonic()
-        self._noted: tuple[FeedPlace, list[dict[str, Any]]] | None = None
+        self._noted: tuple[FeedPlace, list[FedTable], str, Any] | None = None
 
     @property
     def place(self) -> FeedPlace | None:
@@ -52,23 +52,7 @@ class ProgressTable:
 
     def note(self, place: FeedPlace, tables: "Iterable[FedTable]", told: str, last_time: Any) -> None:
         """All tables are at `place`; written at most each minute."""
-        rows = []
-        now = int(time.time() * 1_000_000)
-        for one in tables:
-            properties = one.current.properties if one.current is not None else {}
-            rows.append(
-                {
-                    "schema": one.key[0],
-                    "table": one.key[1],
-                    "place": told,
-                    "time": last_time,
-                    "current": current_state(one),
-                    "stale_from": properties.get(STALE_FROM),
-                    "stale_reason": properties.get(STALE_REASON),
-                    "written": now,
-                }
-            )
-        self._noted = (place, rows)
+        self._noted = (place, list(tables), told, last_time)
         if time.monotonic() - self._written >= _EVERY_S:
             self.write()
 
@@ -85,18 +69,33 @@ class ProgressTable:
         """Writes what was noted, if that is more than there is."""
         if self._noted is None:
             return
-        place, rows = self._noted
+        place, tables, told, last_time = self._noted
         self._noted = None
         self._written = time.monotonic()
+        rows = [self._row(one, place, told, last_time) for one in tables]
         if self._table is None:
             self._table = self._lake.create(STATE, ("", ""), PROGRESS, {}, place)
         self._table.replace(pa.Table.from_pylist(rows, schema=PROGRESS), place)
 
+    @staticmethod
+    def _row(table: "FedTable", place: FeedPlace, told: str, last_time: Any) -> dict[str, Any]:
+        properties = table.current.properties if table.current is not None else {}
+        return {
+            "schema": table.key[0],
+            "table": table.key[1],
+            "place": told,
+            "time": last_time,
+            "current": current_state(table, place),
+            "stale_from": properties.get(STALE_FROM),
+            "stale_reason": properties.get(STALE_REASON),
+            "written": int(time.time() * 1_000_000),
+        }
 
-def current_state(table: "FedTable") -> str:
-    """How the table's current rows are, in a word."""
+
+def current_state(table: "FedTable", place: FeedPlace) -> str:
+    """How the table's current rows are at `place`, in a word."""
     if table.current is None:
-        return "waits for a snapshot"
+        return "waits for a snapshot" if table.may_have_current(place) else "changes only"
     properties = table.current.properties
     if properties.get(SNAPSHOT):
         return "snapshot runs"

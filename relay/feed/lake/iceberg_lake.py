@@ -3,6 +3,7 @@
 The place is a property of the table that is set in the same commit as the data, and one of the snapshot.
 """
 
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -331,6 +332,9 @@ class IcebergLake:
                     'Iceberg in a bucket needs `catalog`: a file for SQLite, or "postgresql+psycopg2://..."'
                 )
             catalog = f"{self._root}/catalog.sqlite"
+        if "AWS_ENDPOINT_URL" in options:
+            # What AWS's library adds to uploads since 2025 not every other S3 server takes.
+            os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
         uri = catalog if "://" in catalog else f"sqlite:///{catalog}"
         more = {_OPTIONS[name]: value for name, value in options.items() if name in _OPTIONS}
         self._catalog = SqlCatalog("binlog_relay", uri=uri, warehouse=self._root, **more)

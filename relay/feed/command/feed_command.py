@@ -107,7 +107,7 @@ def status(path: Path, *, as_json: bool) -> bool:
     """Prints each table's state; whether one is not current. Raises: CommandFailed."""
     section = loaded_feed(path)
     from relay.audit.plan.series_files import NothingToRead
-    from relay.feed.feed_report import feed_report
+    from relay.feed.command.feed_report import feed_report
     from relay.feed.feed_run import open_engine
     from relay.feed.rows.feed_stop import FeedStop
 
@@ -125,7 +125,7 @@ def status(path: Path, *, as_json: bool) -> bool:
         sys.stdout.write(
             f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
         )
-    return any(one["state"] != "current" for one in report)
+    return any(one["state"] not in ("current", "changes only") for one in report)
 
 
 def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:

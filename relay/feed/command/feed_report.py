@@ -24,7 +24,7 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
         found.append(
             {
                 "table": table.name,
-                "state": current_state(table),
+                "state": current_state(table, end),
                 "place": engine.reading.told(place),
                 "behind_bytes": bytes_between(engine, place, end),
                 "behind_s": _behind_s(engine, place, end),

@@ -1,0 +1,166 @@
+"""What the feed cannot follow: it stops before it by name, or says that a table is stale, and is never wrong in silence."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
+
+from deploy.servers import Server
+from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
+from tests.conftest import ServerFactory
+from tests.support.feed_lake import SmallFeed, copied_binlogs
+
+pytestmark = pytest.mark.interop
+
+# Schema -> its statements. One server writes all of them into one binlog, one copy of which all tests read.
+HISTORIES = {
+    "zero": ["CREATE TABLE t (id INT PRIMARY KEY, d DATE)", "INSERT INTO t VALUES (1, '2020-01-02')",
+             "SET sql_mode = ''", "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO t VALUES (2, '0000-00-00')"],
+    "changed": ["CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9))", "INSERT INTO t VALUES (1, '007')",
+                "ALTER TABLE t MODIFY a INT", "INSERT INTO t VALUES (2, 8)"],
+    "renamed": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "RENAME TABLE t TO other"],
+    "added": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
+              "ALTER TABLE t ADD a VARCHAR(9) NOT NULL DEFAULT 'x', ADD b INT, ADD c DECIMAL(5,2) NOT NULL",
+              "INSERT INTO t VALUES (2, 'y', 3, 4.5)"],
+    "dropped": ["CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)", "INSERT INTO t VALUES (1, 2, 3)", "ALTER TABLE t DROP a",
+                "INSERT INTO t VALUES (2, 4)", "ALTER TABLE t CHANGE b a INT", "INSERT INTO t VALUES (3, 5)"],
+    "statement": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "SET binlog_format = 'STATEMENT'",
+                  "UPDATE t SET id = 2", "SET binlog_format = 'ROW'", "INSERT INTO t VALUES (3)"],
+    "cascades": ["CREATE TABLE parent (id INT PRIMARY KEY)",
+                "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+                "INSERT INTO parent VALUES (1), (2)", "INSERT INTO child VALUES (1, 1)", "DELETE FROM parent WHERE id = 1"],
+    "keyless": ["CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (1)", "DELETE FROM t LIMIT 1"],
+    "mixed": ["CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE m (id INT PRIMARY KEY) ENGINE=MyISAM", "BEGIN",
+              "INSERT INTO t VALUES (1)", "INSERT INTO m VALUES (1)", "ROLLBACK", "INSERT INTO t VALUES (2)"],
+    "emptied": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "TRUNCATE t", "INSERT INTO t VALUES (2)",
+                "DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9))", "INSERT INTO t VALUES (3, 'x')"],
+    "default_left_out": ["CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9) NOT NULL DEFAULT 'new', n INT NOT NULL DEFAULT 5)",
+                         "SET binlog_row_image = 'MINIMAL'", "INSERT INTO t (id) VALUES (1)", "UPDATE t SET n = 6",
+                         "SET binlog_row_image = 'FULL'"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory, module_servers: ServerFactory) -> Path:
+    server: Server = module_servers("mysql56")
+    server.start(server_id=1, options=["--binlog-format=ROW"])
+    for schema, statements in HISTORIES.items():
+        server.execute_many([f"CREATE DATABASE {schema}", f"USE {schema}", *statements])
+    return copied_binlogs(server, tmp_path_factory.mktemp("stops") / "binlogs")
+
+
+def fed(tmp_path: Path, archive: Path, schema: str, **more: object) -> SmallFeed:
+    return SmallFeed(tmp_path, archive, schema, statement_changes="named", **more)
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "kept"),
+    [("zero", "value_has_no_type", 0), ("changed", "column_changed", 1), ("renamed", "table_renamed", 1)],
+)
+def test_it_stops_by_name_and_what_was_before_is_in_the_lake(
+    tmp_path: Path, archive: Path, schema: str, name: str, kept: int
+) -> None:
+    feed = fed(tmp_path, archive, schema)
+    for _ in range(2):  # started again it stops there again
+        stop = feed.run()
+        assert stop is not None and stop.name == name
+        assert stop.table == f"{schema}.t" and "feed snapshot --table" in str(stop)
+        assert len(feed.rows("t") or []) == kept
+
+
+def test_with_the_table_left_out_the_feed_goes_on(tmp_path: Path, archive: Path) -> None:
+    assert fed(tmp_path, archive, "zero", exclude=["zero.t"]).run() is None
+
+
+def test_rows_that_were_there_get_the_default_of_a_column_that_is_added(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "added")
+    assert feed.run() is None
+    rows = [(one["id"], one["a"], one["b"], str(one["c"])) for one in feed.rows("t") or []]
+    assert rows == [(1, "x", None, "0.00"), (2, "y", 3, "4.50")]
+
+
+def test_a_dropped_column_stays_until_another_has_its_name(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "dropped")
+    assert feed.run() is None
+    assert [(one["id"], one["a"]) for one in feed.rows("t") or []] == [(1, 3), (2, 4), (3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "table", "reason"),
+    [
+        ("statement", "t", "a change in statement format (update)"),
+        ("cascades", "child", "a foreign key to cascades.parent"),
+    ],
+)
+def test_what_is_in_no_binlog_as_rows_makes_a_table_stale(
+    tmp_path: Path, archive: Path, schema: str, table: str, reason: str
+) -> None:
+    feed = fed(tmp_path, archive, schema)
+    assert feed.run() is None
+    assert (feed.property(table, STALE_REASON) or "").startswith(reason)
+    assert (feed.property(table, STALE_FROM) or "").startswith("mysql-bin.")
+
+
+def test_a_table_without_a_key_has_its_changes_only(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "keyless")
+    assert feed.run() is None
+    assert feed.rows("t") is None
+    assert [one["operation"] for one in feed.rows("t", "changes") or []] == ["create", "insert", "insert", "delete"]
+
+
+def test_what_was_rolled_back_is_there_of_an_engine_without_transactions_only(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "mixed")
+    assert feed.run() is None
+    assert [[one["id"] for one in feed.rows(table) or []] for table in ("t", "m")] == [[2], [1]]
+
+
+def test_truncate_and_drop_are_changes_too(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "emptied")
+    assert feed.run() is None
+    assert [(one["id"], one["s"]) for one in feed.rows("t") or []] == [(3, "x")]
+    operations = [one["operation"] for one in feed.rows("t", "changes") or []]
+    assert operations == ["create", "insert", "truncate", "insert", "drop", "create", "insert"]
+
+
+def test_a_minimal_insert_has_the_defaults_that_the_source_left_out(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "default_left_out")
+    assert feed.run() is None
+    assert [(one["id"], one["s"], one["n"]) for one in feed.rows("t") or []] == [(1, "new", 6)]
+
+
+def test_a_feed_that_is_started_again_changes_nothing(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "added")
+    assert feed.run() is None
+    before = feed.version("t")
+    feed.config.with_name("lake").joinpath("_feed").rename(tmp_path / "lost")  # all is read again, then
+    assert feed.run() is None
+    assert feed.version("t") == before
+
+
+def test_bytes_that_changed_stop_the_feed_before_their_transaction(tmp_path: Path, archive: Path) -> None:
+    damaged = tmp_path / "binlogs"
+    damaged.mkdir()
+    for one in archive.iterdir():
+        damaged.joinpath(one.name).write_bytes(one.read_bytes())
+    file = min(damaged.iterdir())
+    data = bytearray(file.read_bytes())
+    at = data.index(b"ALTER TABLE t ADD a VARCHAR")
+    data[at + 13 : at + 14] = b"T"
+    file.write_bytes(data)
+    feed = fed(tmp_path, damaged, "added")
+    stop = feed.run()
+    assert stop is not None and stop.name == "checksum_mismatch"
+    assert [one["id"] for one in feed.rows("t") or []] == [1]
+
+
+def test_missing_binlogs_make_every_table_stale(tmp_path: Path, archive: Path) -> None:
+    gap = tmp_path / "binlogs"
+    gap.mkdir()
+    for one in archive.iterdir():
+        gap.joinpath(one.name).write_bytes(one.read_bytes())
+    last = max(gap.iterdir())
+    last.rename(last.with_name("mysql-bin.000009"))
+    feed = fed(tmp_path, gap, "added")
+    assert feed.run() is None
+    assert "are missing" in (feed.property("t", STALE_REASON) or "")

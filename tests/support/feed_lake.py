@@ -1,0 +1,73 @@
+"""A feed of a server's binlogs in this process, and what its lake has then."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from deploy.servers import Server
+from relay.feed.engine import FeedEngine
+from relay.feed.feed_config import load_feed_config
+from relay.feed.feed_run import open_engine
+from relay.feed.rows.feed_stop import FeedStop
+
+
+def copied_binlogs(server: Server, directory: Path) -> Path:
+    """All that the server has written, whole."""
+    server.sql("FLUSH BINARY LOGS")
+    directory.mkdir(parents=True, exist_ok=True)
+    for one in server.binlogs():
+        shutil.copy(one, directory)
+    return directory
+
+
+class SmallFeed:
+    """One feed.toml, opened anew for each run as a process would."""
+
+    def __init__(self, directory: Path, archive: Path, schema: str, **more: Any) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        keys = {"archive": str(archive), "target": str(directory / "lake"), "tables": [f"{schema}.*"], **more}
+        storage = keys.pop("storage", {})
+        self.schema = schema
+        self.config = directory / "feed.toml"
+        lines = [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
+        lines += (
+            ["[feed.storage]", *(f"{name} = {json.dumps(value)}" for name, value in storage.items())] if storage else []
+        )
+        self.config.write_text("[feed]\n" + "\n".join(lines) + "\n")
+
+    def open(self) -> FeedEngine:
+        """The engine, where the lake says that it stands."""
+        return open_engine(load_feed_config(self.config))
+
+    def run(self) -> FeedStop | None:
+        """Up to what is there; what stopped it."""
+        engine = self.open()
+        try:
+            while engine.step():
+                pass
+        except FeedStop as stop:
+            return stop
+        finally:
+            engine.close()
+        return None
+
+    def rows(self, table: str, kind: str = "current") -> list[dict[str, Any]] | None:
+        """A table's rows; None: it is not there."""
+        found = self.open().lake.open(kind, self.schema, table)
+        if found is None:
+            return None
+        with found.scan() as reader:
+            rows = reader.read_all().to_pylist()
+        return sorted(rows, key=lambda one: (one.get("sequence", 0), one.get("row", 0), str(one)))
+
+    def property(self, table: str, name: str) -> str | None:
+        """A property of a current table."""
+        found = self.open().lake.open("current", self.schema, table)
+        return None if found is None else found.properties.get(name)
+
+    def version(self, table: str) -> int:
+        """The newest version of a current table."""
+        found = self.open().lake.open("current", self.schema, table)
+        assert found is not None
+        return found.version
