@@ -5,7 +5,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,19 +28,25 @@ from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_was_made, share_interpreter
 from relay.process.notify_socket import NotifySocket
+from relay.retention.decision import Place
 from relay.retention.retention import Retention
+from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
 from relay.shown_views import ShownViews, source_state
+from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
+from relay.view.shown_view import ShownView
 from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
@@ -141,8 +147,10 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            archived = replace(archive_options(config), on_failure=self._archive_failed)
+            layer = await asyncio.to_thread(reading_layer, config.archive, config.archive_directory)
+            archived = replace(archive_options(config), layer=layer, on_failure=self._archive_failed)
             archive = await Archive.open(config.archive_directory, archived)
+            await self._note_reading(config)
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
             log.error("archive_not_opened", what=what, advice=error.advice or None)
@@ -171,19 +179,27 @@ class Relay:
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
-        views = ViewService(archive, config.views, archive_options(config), self._open_one, shown)
+        views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
         retention = Retention(
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
         self._retention = retention
+        try:
+            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
+        except (KeyUnreadable, ObjectStoreError) as error:
+            log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
+            await archive.close()
+            return EXIT_WRONG_USE
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
         if config.http.enabled:
             # A relay that nobody monitors by HTTP does without the memory of a web server.
+            from relay.http.facts.upkeep import Upkeep
             from relay.http.http_service import monitoring
 
-            http = monitoring(config, archive, control, clients, scrub, console, retention.status, archived.sync_times)
+            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status)
+            http = monitoring(config, archive, control, clients, scrub, console, upkeep, archived.sync_times)
         try:
             if http is not None and not await self._monitored(http, config):
                 return EXIT_WRONG_USE
@@ -203,6 +219,8 @@ class Relay:
             control.begin()
             scrub.begin()
             retention.begin()
+            if tiers is not None:
+                tiers.begin()
             self._service.ready(self._status())
             await self._stop.wait()
             if self._fault is not None:
@@ -214,7 +232,19 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            if tiers is not None:
+                await tiers.close()
+            layer.packed.close()
             await self._shut_down(server, views, control, console, archive)
+
+    async def _note_reading(self, config: Config) -> None:
+        try:
+            await asyncio.to_thread(note_reading, config.archive, config.archive_directory)
+        except OSError as error:
+            advice = (
+                "The relay reads packed binlogs all the same. Commands beside it do not find them until its next start."
+            )
+            log.warning("tiers_not_noted", what=f"{error.filename}: {error.strerror}", advice=advice)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
         """Whether it listens for monitors."""
@@ -334,6 +364,11 @@ class Relay:
             waits_for_restart=waiting,
             note="other changes take effect at the next start" if waiting else None,
         )
+
+
+def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:
+    """From where on views are made just now: what is read as a whole soon is not packed before."""
+    return min((hold.place for hold in view_holds(archive, views, also_stopped=False)), default=None)
 
 
 def archive_options(config: Config) -> ArchiveOptions:

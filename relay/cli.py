@@ -300,7 +300,7 @@ def events(
     """List events, one line each, with their transaction boundaries; say where they break the rules."""
     from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.arguments import boundary_code, event_type_code, timestamp
-    from relay.commands.events_command import EventFilter, list_events
+    from relay.commands.binlogs.events_command import EventFilter, list_events
     from relay.commands.progress import bytes_progress
 
     wanted = EventFilter(
@@ -335,7 +335,7 @@ def annotate(
 ) -> None:
     """Add each event's boundary to the output of mysqlbinlog: mysqlbinlog FILE | binlog-relay annotate FILE."""
     from relay.binlog_file.binlog_scan import Unreadable
-    from relay.commands.annotate import annotate as annotate_output
+    from relay.commands.binlogs.annotate import annotate as annotate_output
 
     if sys.stdin.isatty():
         raise CommandFailed(
@@ -372,7 +372,7 @@ def positions(
 ) -> None:
     """Show which offsets a replica may start from, and why another one is none."""
     from relay.binlog_file.binlog_scan import Unreadable
-    from relay.commands.positions_command import Standing, report_position, summarise_positions
+    from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
     from relay.commands.progress import bytes_progress
 
     try:
@@ -461,12 +461,20 @@ def archive_list(config: ConfigOption, json: JsonOption = False) -> None:
 def archive_verify(
     config: ConfigOption,
     deep: Annotated[bool, typer.Option("--deep", help="Read every byte and check every event.")] = False,
+    cure: Annotated[
+        bool, typer.Option("--cure", help="Remove what moves and purges that did not end have left.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
-    from relay.commands.archive_command import verify
+    from relay.commands.archive_command import archive_failures, verify
+    from relay.tiers.tier_checks import tier_checks
 
-    if verify(_loaded(config).archive_directory, deep=deep, as_json=json):
+    loaded = _loaded(config)
+    directory = loaded.archive_directory
+    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as packed:
+        count = verify(directory, deep=deep, as_json=json, packed=packed)
+    if count:
         raise typer.Exit(FINDINGS)
 
 
@@ -528,6 +536,20 @@ def archive_find(
     from relay.commands.archive_find import find
 
     find(_loaded(config).archive_directory, gtid=gtid, time=time, as_json=json)
+
+
+@archive_app.command("cat")
+def archive_cat(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As 'archive list' shows it.", show_default=False)],
+    config: ConfigOption,
+) -> None:
+    """Write an archived binlog to standard output, also one that is packed or in a bucket: archive cat NAME | mysqlbinlog -."""
+    from relay.commands.archive_cat import cat
+
+    if sys.stdout.isatty():
+        text = f"archive cat writes bytes, which no terminal shows: binlog-relay archive cat {name} | mysqlbinlog -"
+        raise CommandFailed(text, WRONG_USE)
+    cat(_loaded(config).archive_directory, name, sys.stdout.buffer)
 
 
 @archive_app.command("purge")

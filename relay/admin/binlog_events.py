@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,6 +31,7 @@ from relay.admin.refusals import events_refused
 from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer, StoredFile
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk, Unreadable
 from relay.process.slow_thread import give_way
 
@@ -39,6 +41,7 @@ MOST_TEXT: Final = 4 << 20
 """Characters of Info that one statement gets, about."""
 
 COLUMNS: Final = ("Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info")
+_PACKED_THREADS: Final = 4
 _MOST_BODY_BYTES: Final = 1 << 17
 _ROWS_A_TURN: Final = 100
 _LABELS: Final = {
@@ -64,6 +67,10 @@ class Archived(Protocol):
     def path(self, name: str) -> Path:
         """Where it is."""
 
+    @property
+    def layer(self) -> FileLayer:
+        """The disk that it is read from."""
+
     async def check_position(self, file: str, offset: int) -> PositionCheck:
         """What is at that position."""
 
@@ -73,10 +80,13 @@ class BinlogEvents:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="binlog-events")
+        self._packed_threads = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-events")
+        """Who waits for a bucket here holds up nobody whose file is plain."""
 
     def close(self) -> None:
         """Ends the thread once its scan has noticed that nobody waits for it."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._thread, self._packed_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def show(
         self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect, encode: Callable[[Rows], EncodedRows]
@@ -115,10 +125,13 @@ class BinlogEvents:
         if FIRST_EVENT < first < end:
             start = await self._start(archive, file.name, path, first)
         gone = threading.Event()
-        page = _Page(path, file.name, start=start, end=end, first=first, request=request, gone=gone)
+        opened = partial(StoredFile.open, archive.layer, path)
+        scan = partial(BinlogScan, path, start=start, end=end, opened=opened)
+        page = _Page(scan, file.name, end=end, first=first, request=request, gone=gone)
+        thread = self._thread if file.place is None else self._packed_threads
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: encode(page.read()))
-        except (OSError, Unreadable) as error:
+            return await asyncio.get_running_loop().run_in_executor(thread, lambda: encode(page.read()))
+        except (OSError, Unreadable, ArchiveError) as error:
             raise events_refused(f"Wrong offset or I/O error; {file.name}: {error}") from error
         finally:
             gone.set()
@@ -128,7 +141,7 @@ class BinlogEvents:
         try:
             check = await archive.check_position(name, first)
             if check.verdict is Verdict.INSIDE_TRANSACTION and check.group is not None:
-                marked = await asyncio.to_thread(_is_marked, path, first)
+                marked = await asyncio.to_thread(_is_marked, archive.layer, path, first)
                 return first if marked else check.group[0]
         except (ArchiveError, OSError) as error:
             raise events_refused(f"Wrong offset or I/O error; {error}") from error
@@ -146,11 +159,10 @@ def _not_held(archive: Archived) -> StatementRefused:
     return events_refused(f"Could not find target log; {held}")
 
 
-def _is_marked(path: Path, offset: int) -> bool:
+def _is_marked(layer: FileLayer, path: Path, offset: int) -> bool:
     """Whether the event at `offset` carries its boundary. Raises: OSError."""
-    with path.open("rb", buffering=0) as file:
-        file.seek(offset + FLAGS_AT)
-        flags = file.read(2)
+    with StoredFile.open(layer, path) as file:
+        flags = file.read(offset + FLAGS_AT, 2)
     return len(flags) == 2 and bool(struct.unpack("<H", flags)[0] & TBM_MASK)
 
 
@@ -159,18 +171,16 @@ class _Page:
 
     def __init__(
         self,
-        path: Path,
+        scan: Callable[[], BinlogScan],
         name: str,
         *,
-        start: int,
         end: int,
         first: int,
         request: ShowBinlogEvents,
         gone: threading.Event,
     ) -> None:
-        self._path = path
+        self._open_scan = scan
         self._name = name
-        self._start = start
         self._end = end
         self._first = first
         self._skip = request.offset
@@ -187,7 +197,7 @@ class _Page:
         return Rows(COLUMNS, tuple(self._rows))
 
     def _scan(self) -> None:
-        with BinlogScan(self._path, start=self._start, end=self._end) as scan:
+        with self._open_scan() as scan:
             try:
                 self._format = decode_first_event(scan.first_event)[1]
             except Malformed as error:

@@ -51,7 +51,7 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    snapshot = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
+    snapshot = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum), layer=generation.layer)
     return await asyncio.to_thread(_state, snapshot, stop)
 
 

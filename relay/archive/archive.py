@@ -87,7 +87,7 @@ class Archive:
         What was prepared for a change of source that never came to its first file is removed.
         Raises: as `Generation.open`.
         """
-        self = cls(directory, layer or FileLayer(), options)
+        self = cls(directory, layer or options.layer, options)
         try:
             await self._open_all()
         except BaseException:
@@ -98,7 +98,7 @@ class Archive:
     @classmethod
     def of(cls, generation: Generation) -> "Archive":
         """An open generation as the only one, as far as this process goes."""
-        self = cls(generation.directory, FileLayer(), ArchiveOptions())
+        self = cls(generation.directory, generation.layer, ArchiveOptions())
         self._first = generation
         self._watchers = generation.held.watchers
         self._add(generation)

@@ -22,6 +22,7 @@ from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.file_integrity import FileIntegrity
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.read.held_files import HeldFiles
+from relay.archive.read.open_file import OpenFile, open_archived
 from relay.archive.read.position_check import PositionCheck
 from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
@@ -35,6 +36,7 @@ from relay.archive.storage.archive_errors import (
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.disk_advice import start_advice
+from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.origin import covers, joined, without_domains
@@ -150,7 +152,7 @@ class Generation:
         """
         if options.publish is PublishPolicy.SYNCED and options.sync is SyncPolicy.NONE:
             raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
-        layer = layer or FileLayer()
+        layer = layer or options.layer
         lock_fd = -1
         marks: ReplicaMarks | None = None
 
@@ -470,6 +472,13 @@ class Generation:
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
 
+    def file_moved(self, file: ArchivedFile, place: FilePlace | None) -> None:
+        """The file is there now, whole; None: on the disk as it was received. The one at its old place goes behind this."""
+        file.place = place
+        number = file.number
+        self._catalog.submit(lambda catalog: catalog.put_place(number, place))
+        self.held.moved()
+
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
 
@@ -546,6 +555,15 @@ class Generation:
     def open_reader(self, name: str) -> FileReader:
         """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
         return self.held.open_reader(name)
+
+    @property
+    def layer(self) -> FileLayer:
+        """The disk that its files are read from."""
+        return self._layer
+
+    def open_shared(self, file: ArchivedFile) -> OpenFile:
+        """Opens a file, wherever it is, for reads that are compared with its sums. Raises: OSError; ArchiveError."""
+        return open_archived(self._layer, self.directory / file.name, self.summed.of(file))
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from protocol.position import Position
 from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places, parsed_position
 from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
 from relay.audit.typed.newest_definition import newest_columns

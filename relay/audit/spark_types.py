@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 )
 
 from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.splits import Split
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted
 from relay.audit.typed.column_kinds import JSON
 from relay.audit.typed.table_changes import ChangeOptions, read_changes

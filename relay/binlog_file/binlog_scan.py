@@ -6,13 +6,13 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel.codes import TABLE_ROW
 from relay.binlog_file.broken import THROUGH_ITS_SERVER, Broken, wrong_magic
 from relay.binlog_file.event_reader import EventReader
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.file_bytes import DescriptorBytes, FileBytes
 from relay.binlog_file.head import read_start
 
 _TABLE_ROWS: Final = 4096
@@ -47,6 +47,29 @@ class Chunk:
         return tuple(self.table[column : self.rows * TABLE_ROW : TABLE_ROW].tolist() for column in range(TABLE_ROW))
 
 
+class ClosedLater(FileBytes, Protocol):
+    """The bytes of an open binlog, and the end of their use."""
+
+    def close(self) -> None:
+        """Nobody reads them any more."""
+
+
+class _PlainBinlog(DescriptorBytes):
+    """A file on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        # O_NONBLOCK: a pipe without a writer would be waited for.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        super().__init__(fd)
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            os.close(fd)
+            raise Unreadable(f"{path} is no regular file. Name a binlog file; copy a stream into a file first.")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
 class _Progress:
     """Tells of bytes read. Knows nothing of the scan: what refers to itself keeps its memory until the collector comes by."""
 
@@ -62,10 +85,17 @@ class _Progress:
 class BinlogScan:
     """One pass over a binlog. After `chunks` is exhausted, `broken`, `stop` and the kernel's counters tell how it went."""
 
-    def __init__(self, path: Path, *, start: int = FIRST_EVENT, end: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        start: int = FIRST_EVENT,
+        end: int | None = None,
+        opened: Callable[[], ClosedLater] | None = None,
+    ) -> None:
         """Opens the file and checks its magic. [start, end): a stretch between two transaction boundaries; None: all.
 
-        Raises: Unreadable.
+        opened: opens it, where it is no plain file on the disk. Raises: Unreadable.
         """
         self.path = path
         self._start = start
@@ -75,32 +105,27 @@ class BinlogScan:
         """Where events stand whose checksum is wrong, and whose row, longer ago than a chunk, does not say so."""
         self.stop = 0
         try:
-            # O_NONBLOCK: a pipe without a writer would be waited for.
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._opened = _PlainBinlog(path) if opened is None else opened()
         except OSError as error:
             raise Unreadable(
                 f"{path} cannot be opened: {error.strerror}. Check the name and its permissions."
             ) from None
         try:
-            status = os.fstat(self._fd)
-            self.size = status.st_size
-            if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-                os.close(self._fd)
-                raise Unreadable(f"{path} is no regular file. Name a binlog file; copy a stream into a file first.")
-            begin = read_start(DescriptorBytes(self._fd))
+            self.size = self._opened.size
+            begin = read_start(self._opened)
         except OSError as error:
-            os.close(self._fd)
+            self._opened.close()
             raise Unreadable(f"{path} cannot be read: {error.strerror}. Name a binlog file.") from None
         wrong = wrong_magic(begin.magic)
         if wrong is not None:
-            os.close(self._fd)
+            self._opened.close()
             advice = THROUGH_ITS_SERVER if wrong[0] == "file_encrypted" else "Name a binlog file."
             raise Unreadable(f"{path} {wrong[1]}. {advice}")
         self.first_event = begin.event
         """The file's first event, its header included; fewer bytes if the file ends earlier."""
         self._progress = _Progress()
         self._reader = EventReader(
-            DescriptorBytes(self._fd),
+            self._opened,
             table_rows=_TABLE_ROWS,
             tolerant=True,
             format_event=begin.event,
@@ -110,7 +135,7 @@ class BinlogScan:
 
     def close(self) -> None:
         """Closes the file."""
-        os.close(self._fd)
+        self._opened.close()
 
     def __enter__(self) -> "BinlogScan":
         return self

@@ -4,10 +4,11 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from protocol.position import is_binlog_name
@@ -31,6 +32,8 @@ from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.view.rules.kept_settings import VIEWS_DIRECTORY, damage_advice
+
+PackedChecks = Callable[[Callable[[str, int], None] | None], Iterable[tuple[int, ArchiveFinding]]]
 
 
 def list_files(directory: Path, *, as_json: bool) -> None:
@@ -56,7 +59,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
         (
             shown_name(number, file.name),
             str(file.end),
-            "sealed" if file.sealed else "open",
+            str(file.tier) if file.sealed else "open",
             time_text(file.first_timestamp),
             time_text(file.last_timestamp),
             str(file.events),
@@ -67,7 +70,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
         )
         for number, file in held
     ]
-    headings = ("file", "end", "state", "first", "last", "events", "groups", "source", "checksum", "notes")
+    headings = ("file", "end", "tier", "first", "last", "events", "groups", "source", "checksum", "notes")
     print_table(headings, rows, numbers=(1, 5, 6))
 
 
@@ -85,11 +88,15 @@ def show_ledger(directory: Path, *, as_json: bool) -> None:
     print_table(("time", "what", "place", "text"), rows, numbers=())
 
 
-def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
-    """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed."""
+def verify(directory: Path, *, deep: bool, as_json: bool, packed: PackedChecks | None = None) -> int:
+    """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed.
+
+    packed: looks at what is packed, on the disk and in the bucket.
+    """
     count = 0
     with archive_failures(directory), _file_progress("verify", directory) as on_progress:
-        for number, finding in verify_generations(directory, deep=deep, on_progress=on_progress):
+        found_in = verify_generations(directory, deep=deep, on_progress=on_progress)
+        for number, finding in chain(found_in, () if packed is None else packed(on_progress)):
             count += 1
             if as_json:
                 sys.stdout.write(json.dumps({**_finding_record(finding), "generation": number}) + "\n")
@@ -235,6 +242,10 @@ def _file_record(number: int, file: ArchivedFile, damaged_at: int | None) -> dic
         "damaged": file.damaged or damaged_at is not None,
         "damaged_at": damaged_at,
         "digest": file.digest,
+        "tier": str(file.tier),
+        "stored_bytes": file.stored_bytes,
+        "stored_as": None if file.place is None else file.place.stored_name,
+        "key": None if file.place is None else file.place.key_id,
     }
 
 

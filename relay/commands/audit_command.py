@@ -137,8 +137,8 @@ def check_installed() -> None:
 
 def check_archive(archive: str) -> None:
     """Refuses at once what Spark would refuse seconds later. Raises: NothingToRead, ArchiveError, CommandFailed."""
+    from relay.audit.plan.packed_store import store_of
     from relay.audit.plan.series_files import find_files
-    from relay.audit.plan.store import store_of
 
     try:
         find_files(store_of(archive), archive)

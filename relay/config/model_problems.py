@@ -25,6 +25,7 @@ from relay.config.sections import (
 )
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
+from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, TiersSection
 
 _SECRET_KEYS: Final = {"password", "password_hash", "token"}
 _EXAMPLES: Final = {
@@ -34,6 +35,8 @@ _EXAMPLES: Final = {
     "source.server_id": "server_id = 4242, a number no other replica of the source has",
     "source.path": 'path = "/var/backups/binlogs"',
     "archive": '[archive] with dir = "/var/lib/binlog-relay"',
+    "archive.bucket.url": 'url = "s3://binlogs/relay-a"',
+    "archive.encryption.key.id": 'id = "2026-11"',
     "archive.dir": 'dir = "/var/lib/binlog-relay"',
     "source.start": '"earliest", "latest", { file = "mysql-bin.000042", position = 4 } or { gtid = "…" }',
     "source.start.file": 'file = "mysql-bin.000042"',
@@ -147,6 +150,10 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
         (OTHERS,): ServerSource,
         ("failover",): FailoverSection,
         ("archive",): ArchiveSection,
+        ("archive", "bucket"): BucketSection,
+        ("archive", "encryption"): EncryptionSection,
+        ("archive", "encryption", "key"): EncryptionKey,
+        ("archive", "tiers"): TiersSection,
         ("listen",): ListenSection,
         ("http",): HttpSection,
         ("account",): Account,
@@ -184,6 +191,7 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) 
 def _range(plain: str) -> str:
     """The allowed range of a number, from the model itself."""
     models: dict[str, type[BaseModel]] = {
+        "archive.tiers": TiersSection,
         "source": ServerSource,
         OTHERS: ServerSource,
         "failover": FailoverSection,

@@ -30,6 +30,7 @@ from relay.config.sections import (
     ViewSection,
     ViewStartPlace,
 )
+from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, TiersSection
 
 _EXAMPLE: Final = re.compile(r"(?P<meaning>.*) Example: `(?P<example>[^`]+)`", re.DOTALL)
 
@@ -113,6 +114,28 @@ _PARTS: Final = (
         FailoverSection,
     ),
     _ReferencePart("[archive]", "Required. See [ARCHIVE.md](ARCHIVE.md).", "archive.", "", ArchiveSection),
+    _ReferencePart(
+        "[archive.bucket]",
+        "May be left out. See [TIERS.md](TIERS.md#the-bucket).",
+        "archive.bucket.",
+        "",
+        BucketSection,
+    ),
+    _ReferencePart(
+        "[archive.encryption]",
+        "May be left out. See [TIERS.md](TIERS.md#encryption).",
+        "archive.encryption.",
+        "",
+        EncryptionSection,
+    ),
+    _ReferencePart("[[archive.encryption.key]]", "One for each key.", "archive.encryption.key.", "", EncryptionKey),
+    _ReferencePart(
+        "[archive.tiers]",
+        "May be left out: then binlogs stay as they were received. See [TIERS.md](TIERS.md).",
+        "archive.tiers.",
+        "",
+        TiersSection,
+    ),
     _ReferencePart(
         "[retention]",
         "May be left out: then nothing is removed but by PURGE. SIGHUP takes all of it over. See [RETENTION.md](RETENTION.md).",
@@ -206,6 +229,10 @@ def _type(facts: dict[str, Any]) -> str:
     """In words, from a JSON schema."""
     if "anyOf" in facts:
         return _type(next(one for one in facts["anyOf"] if one.get("type") != "null"))
+    if "$ref" in facts:
+        return "a section of its own, or a table in braces"
+    if facts.get("type") == "array":
+        return "sections of their own, or tables in braces"
     if "oneOf" in facts:
         first = facts["oneOf"][0]
         words = ", ".join(f"`{json.dumps(word)}`" for word in first.get("enum") or [first["const"]])

@@ -26,6 +26,7 @@ from relay.config.retention_section import RetentionSection
 from relay.config.text.passwords import password_text
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
+from relay.config.tiers_section import BucketSection, EncryptionSection, TiersSection
 from relay.config.toml_section import TomlSection
 from relay.config.values import (
     NonEmpty,
@@ -220,6 +221,13 @@ class ArchiveSection(TomlSection):
     sync_interval_s: Seconds = 1.0
     """The time between two syncs with `sync = "interval"`. A crash of the machine can cost about this much of the
     archive; the relay asks the source for it again. Example: `1`"""
+    bucket: BucketSection | None = None
+    """Object storage, as a section `[archive.bucket]`. Example: `{ url = "s3://binlogs/relay-a" }`"""
+    encryption: EncryptionSection | None = None
+    """Keys for packed binlogs, as a section `[archive.encryption]`. Example:
+    `{ active = "2026-11", key = [{ id = "2026-11", env = "RELAY_KEY" }] }`"""
+    tiers: TiersSection | None = None
+    """When binlogs are packed, and when they leave the disk, as a section `[archive.tiers]`. Example: `{ cold_after = "2d" }`"""
 
 
 class ListenSection(TomlSection):

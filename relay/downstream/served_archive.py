@@ -64,7 +64,7 @@ class ServedArchive:
         self.presentation = options.presentation
         self.position_wait_s = options.position_wait_s
         self.resumes_all = options.resumes_all
-        self.reads = FileReads()
+        self.reads = FileReads(archive.current.layer)
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
         assigned, gives_all = (view.gtid_uuid, view.gives_all) if view is not None else (None, False)
         self.gtid_lookup = GtidLookup(archive, self.source, assigned, gives_all=gives_all)

@@ -15,6 +15,7 @@ from relay.http.answers import json_answers as answers
 from relay.http.answers.archive_map import MappedGeneration, archive_map
 from relay.http.answers.openapi import PATHS, document
 from relay.http.answers.retention_answers import retention
+from relay.http.answers.tier_answers import tiers
 from relay.http.facts.relay_watch import RelayWatch
 from relay.http.query_parameters import QueryParameters, Unanswerable
 
@@ -50,6 +51,7 @@ class Api:
             "ledger": self._ledger,
             "scrub": self._scrub,
             "retention": self._retention,
+            "tiers": self._tiers,
             "history": self._history,
             "positions": self._position,
         }
@@ -81,6 +83,9 @@ class Api:
 
     async def _retention(self, _query: QueryParameters) -> Json:
         return retention(self._watch.snapshot().retention)
+
+    async def _tiers(self, _query: QueryParameters) -> Json:
+        return tiers(self._watch.snapshot().tiers)
 
     async def _scrub(self, _query: QueryParameters) -> Json:
         return answers.scrub(self._watch.snapshot())

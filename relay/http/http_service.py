@@ -24,6 +24,7 @@ from relay.http.api import Api
 from relay.http.bearer_token import BearerToken
 from relay.http.bounded_server import BoundedConnection, BoundedServer
 from relay.http.facts.relay_watch import FollowedSource, RelayWatch
+from relay.http.facts.upkeep import Upkeep
 from relay.http.host_check import HostCheck
 from relay.http.page.page_files import PAGE_POLICY, PageFile, page_files
 from relay.http.query_parameters import Unanswerable
@@ -31,7 +32,6 @@ from relay.process.background import tell_fault
 from relay.process.certificates import ServerTls
 from relay.process.duration_histogram import DurationHistogram
 from relay.process.slow_thread import take_least_priority
-from relay.retention.retention_status import RetentionStatus
 
 log = structlog.get_logger("relay.http")
 
@@ -205,7 +205,7 @@ def monitoring(
     clients: Clients,
     scrub: Scrub,
     console: Console,
-    retention: RetentionStatus,
+    upkeep: Upkeep,
     sync_times: DurationHistogram,
 ) -> HttpService:
     """What answers about these parts. sync_times: of the archive's fdatasync."""
@@ -215,7 +215,7 @@ def monitoring(
         clients,
         scrub,
         console,
-        retention,
+        upkeep,
         sync_times=sync_times,
         certificate_files=certificate_files(config),
     )

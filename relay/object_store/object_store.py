@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from relay.object_store.object_errors import ObjectDamaged
+from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
 
@@ -17,6 +17,7 @@ _PART_BYTES: Final = 8 << 20
 _MOST_PARTS: Final = 9000
 """S3 takes 10,000."""
 _PARTS_AT_ONCE: Final = 4
+_PIECE_BYTES: Final = 1 << 20
 _PAGE: Final = 1000
 _RANGE_SAID: Final = "equested"
 """In obstore's "Requested 0..40, got 0..5", where an object ends inside of a range."""
@@ -39,7 +40,8 @@ class ObjectStore:
         self.options = options
         self.counts = StoreCounts()
         self._store: Any = options.make()
-        self._trying = Trying(options.tries, options.give_up_s, self.counts, stop or threading.Event())
+        self._stop = stop or threading.Event()
+        self._trying = Trying(options.tries, options.give_up_s, self.counts, self._stop)
 
     def url(self, key: str = "") -> str:
         """Of an object, to be shown."""
@@ -53,16 +55,29 @@ class ObjectStore:
         self.counts.add(bytes_written=len(data))
 
     def put_file(self, key: str, path: Path) -> None:
-        """As `put_bytes`, of a file; a large one in parts. Raises: OSError (the file)."""
+        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file)."""
         import obstore
 
         size = path.stat().st_size
+        if size <= _PART_BYTES:
+            self.put_bytes(key, path.read_bytes())
+            return
         part = max(_PART_BYTES, -(-size // _MOST_PARTS))
-        self._trying.run(
-            self.url(key),
-            lambda: obstore.put(self._store, key, path, chunk_size=part, max_concurrency=_PARTS_AT_ONCE),
-        )
+
+        def call() -> None:
+            # obstore gives up the parts that are there when what they come from raises.
+            pieces = self._pieces(path, key)
+            obstore.put(self._store, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
+
+        self._trying.run(self.url(key), call)
         self.counts.add(bytes_written=size)
+
+    def _pieces(self, path: Path, key: str) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                if self._stop.is_set():
+                    raise StoreUnreachable("the upload was told to stop", url=self.url(key))
+                yield piece
 
     def get(self, key: str) -> bytes:
         """All of an object."""

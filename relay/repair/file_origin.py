@@ -18,7 +18,6 @@ from protocol.position import binlog_number
 from relay.archive.generation import Generation
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
@@ -194,7 +193,7 @@ async def _remade(generation: Generation, name: str) -> RemadeFile:
     facts = generation.file(name)
     if facts is None or not facts.sealed:
         raise _unusable(f"{name} did not come whole")
-    digest = await asyncio.to_thread(file_digest, FileLayer(), generation.path(name), facts.end)
+    digest = await asyncio.to_thread(file_digest, generation.layer, generation.path(name), facts.end)
     assert digest is not None
     return RemadeFile(generation.directory, facts, digest)
 

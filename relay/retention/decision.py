@@ -2,7 +2,7 @@
 
 1. what is held stays, and all behind it: the newest file, what is read, what a known replica or a view still needs
 2. keep_for and keep_bytes: a file goes when either says so, the oldest first
-3. min_free: then the oldest of all archives, as long as the disk has less room
+3. min_free: then the oldest of all archives, as long as the disk has less room; not those in a bucket
 4. keep_at_least keeps young files from keep_bytes and min_free
 """
 
@@ -32,19 +32,28 @@ class HolderKind(Enum):
     REPLICA = "replica"
     VIEW = "view"
     YOUNG = "keep_at_least"
+    BUCKET = "bucket"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
     """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: not known.
 
-    A file whose time is not known is as old as the next one whose time is known, at least."""
+    A file whose time is not known is as old as the next one whose time is known, at least. disk_bytes: what it takes on the disk; None:
+    all of `size_bytes`.
+    """
 
     generation: int
     number: int
     name: str
     size_bytes: int
     time: float
+    disk_bytes: int | None = None
+
+    @property
+    def room_bytes(self) -> int:
+        """How much room there is more on the disk when it is gone."""
+        return self.size_bytes if self.disk_bytes is None else self.disk_bytes
 
     @property
     def place(self) -> Place:
@@ -125,13 +134,14 @@ def _free_room(parts: "Sequence[_ArchivePart]", free_bytes: int | None, wanted: 
     """Removes the oldest of all, a view's before the mirror's of the same time, until there is room."""
     if wanted is None or free_bytes is None:
         return []
-    missing = wanted - free_bytes - sum(one.file.size_bytes for part in parts for one in part.removals)
+    missing = wanted - free_bytes - sum(one.file.room_bytes for part in parts for one in part.removals)
     while missing > 0:
-        able = [part for part in parts if part.going < part.most_for_room]
+        # What is in a bucket takes no room here, and what is behind it goes after it: then there is nothing to win.
+        able = [part for part in parts if part.going < part.most_for_room and part.next_file.room_bytes]
         if not able:
             return [part.keeps_room(missing) for part in parts if part.archive.files]
         oldest = min(able, key=lambda part: (part.next_file.time, not part.archive.name))
-        missing -= oldest.next_file.size_bytes
+        missing -= oldest.next_file.room_bytes
         oldest.remove(Limit.MIN_FREE)
     return []
 
@@ -226,7 +236,13 @@ class _ArchivePart:
     def _held_back(self, limit: Limit, first: int, stop: int, missing: int = 0) -> HeldBack:
         files = self.archive.files[first:stop]
         hold = self._hold
-        if first < self._held or hold is None:
+        if limit is Limit.MIN_FREE and first < self.most_for_room:
+            hold = Hold(
+                HolderKind.BUCKET,
+                "the oldest files are in the bucket: without them there is no more room",
+                files[0].place,
+            )
+        elif first < self._held or hold is None:
             hold = Hold(HolderKind.YOUNG, f'keep_at_least = "{self._limits.section.keep_at_least}"', files[0].place)
         size_bytes = sum(file.size_bytes for file in files)
         return HeldBack(self.archive.name, limit, hold, files[0].name, len(files), size_bytes, missing)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import Tier
 from relay.retention.decision import HeldFile
 
 NumberedFiles = Sequence[tuple[int, Sequence[ArchivedFile]]]
@@ -23,7 +24,8 @@ def held_files_of(generations: NumberedFiles, now: float) -> list[HeldFile]:
             following = numbered[place + 1][1].first_timestamp if place + 1 < len(numbered) else 0
             time = float(following) if 0 < following <= now else now
         newest = max(newest, time)
-        held.append(HeldFile(number, file.number, file.name, file.end, newest))
+        on_disk = 0 if file.tier is Tier.OBJECT else file.stored_bytes
+        held.append(HeldFile(number, file.number, file.name, file.end, newest, on_disk))
     return held
 
 

@@ -11,6 +11,8 @@ _ADVICE: Final = {
     HolderKind.REPLICA: "Bring the replica back, or, if it is gone for good, lower retention.forget_replicas_after and send SIGHUP.",
     HolderKind.VIEW: '"binlog-relay view list" says why the view is not made further; with keep_for_views = false a stopped one '
     "keeps nothing.",
+    HolderKind.BUCKET: "Lower the limits of [archive.tiers], so that files leave the disk; keep_for and keep_bytes remove those in the "
+    "bucket too.",
     HolderKind.YOUNG: "Lower keep_at_least, or give the archive a larger disk.",
 }
 

@@ -13,9 +13,10 @@ from protocol.binlog.schema.definition_statement import defines, definition_stat
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import MOST_NOTES
 from protocol.kernel.ingest import Ingest
+from relay.archive.storage.files import StoredFile
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
 _ALTERS: Final = re.compile(r"\s*+(?:/\*.*?\*/\s*+)*+ALTER\b", re.IGNORECASE | re.DOTALL)
@@ -91,8 +92,8 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
 
     Raises: OSError; ValueError where the file cannot be walked up to `stop`.
     """
-    with path.open("rb") as file:
-        reader = EventReader(DescriptorBytes(file.fileno()))
+    with StoredFile.open(layer_of(path.parent), path) as file:
+        reader = EventReader(file)
         try:
             before = b""
             for run in reader.runs(start, stop):

@@ -25,8 +25,9 @@ from protocol.errors import ProtocolError
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.archive.storage.files import StoredFile
 from relay.binlog_file.head import read_start
+from relay.packed_reads.archive_layer import layer_of
 from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import (
     DefinitionEvent,
@@ -388,8 +389,9 @@ class SchemaWatch:
         """The server's that writes a binlog, as its first event says; empty where that cannot be read."""
         if self._version[0] != file:
             try:
-                with (self._file.path.parent / file).open("rb") as stored:
-                    start = read_start(DescriptorBytes(stored.fileno()))
+                directory = self._file.path.parent
+                with StoredFile.open(layer_of(directory), directory / file) as stored:
+                    start = read_start(stored)
                 self._version = (file, decode_first_event(start.event)[1].server_version)
             except (OSError, ProtocolError):
                 return ""

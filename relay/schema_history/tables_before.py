@@ -8,9 +8,9 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
-from relay.archive.storage.files import SCHEMA_NAME
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.archive.storage.files import SCHEMA_NAME, StoredFile
 from relay.binlog_file.head import read_start
+from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.certain_tables import CertainTables
 from relay.schema_history.definition_scan import is_about_triggers, logged_event, scan_definitions
 from relay.schema_history.logged_definition import LoggedDefinition
@@ -70,8 +70,8 @@ class RecordedBefore:
         path = self._directory / file
         start = max(end[1], FIRST_EVENT)
         try:
-            with path.open("rb") as stored:
-                version = decode_first_event(read_start(DescriptorBytes(stored.fileno())).event)[1].server_version
+            with StoredFile.open(layer_of(self._directory), path) as stored:
+                version = decode_first_event(read_start(stored).event)[1].server_version
             for event in scan_definitions(path, start, place[1]):
                 found, at = logged_event(event, version), (place[0], event.offset)
                 if found is not None:

@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 from protocol.position import binlog_number
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
-from relay.archive.read.file_reads import OpenFile
 from relay.archive.storage.files import FileLayer
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import begun_with
@@ -164,7 +163,7 @@ def made_beginning(
         [
             ViewedFile(
                 made.directory / file.name,
-                partial(_opened, source, file.name, layer),
+                partial(_opened, source, file.name),
                 _is_cut(source, file.name),
                 skips.get((source.number, file.name), {}),
                 before,
@@ -178,9 +177,9 @@ def made_beginning(
     )
 
 
-def _opened(source: Generation, name: str, layer: FileLayer) -> SourceBinlog | None:
+def _opened(source: Generation, name: str) -> SourceBinlog | None:
     file = source.file(name)
-    return None if file is None else OpenFile(layer, source.directory / name, source.summed.of(file))
+    return None if file is None else source.open_shared(file)
 
 
 def _is_cut(source: Generation, name: str) -> bool:

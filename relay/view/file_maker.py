@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
-from relay.archive.read.file_reads import OpenFile
+from relay.archive.read.open_file import OpenFile
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.run import Run
 from relay.binlog_file.file_bytes import DescriptorBytes
@@ -113,6 +113,11 @@ class FileMaker:
         event = read_start(DescriptorBytes(self._there_fd)).event
         if not self._ingest.read_format(bytearray(event), 0, len(event)):
             raise ViewDiffers(self._written.name, FIRST_EVENT, FIRST_EVENT)
+
+    @property
+    def reads_packed(self) -> bool:
+        """Whether the source's file may have to be waited for."""
+        return self._source.is_packed
 
     @property
     def is_comparing(self) -> bool:

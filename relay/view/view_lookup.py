@@ -12,8 +12,8 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.files import INDEX_NAME, FileLayer, StoredFile
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.archive.storage.files import INDEX_NAME, StoredFile
+from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
 from relay.view.generations.view_generations import (
@@ -167,9 +167,8 @@ class ViewLookup:
         return last, iter(())
 
     def _places(self, held: _Held, record: ViewCheckpoint) -> Iterator[ViewCheckpoint]:
-        fd = os.open(held.source_path, os.O_RDONLY | os.O_CLOEXEC)
+        file = StoredFile.open(layer_of(held.source_path.parent), held.source_path)
         try:
-            file = DescriptorBytes(fd)
             translation = FileTranslation(
                 held.name,
                 file.read_into,
@@ -194,7 +193,7 @@ class ViewLookup:
                     yield translation.checkpoint()
                     return
         finally:
-            os.close(fd)
+            file.close()
 
     # --- what there is ----------------------------------------------------------------------------------------------------
 
@@ -286,7 +285,7 @@ def _binlogs(directory: Path) -> list[str]:
 
 def _opened(path: Path) -> SourceBinlog | None:
     try:
-        return StoredFile.open(FileLayer(), path)
+        return StoredFile.open(layer_of(path.parent), path)
     except FileNotFoundError:
         return None
 

@@ -3,12 +3,16 @@
 import os
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.free_port import free_port
+from tests.support.s3_server import ACCESS_KEY, SECRET_KEY
 
 # Every query here is small and runs once: to compile it, in Java or to Java, costs more than it saves.
 BRIEF = {
@@ -17,6 +21,16 @@ BRIEF = {
     "sql_codegen_factoryMode": "NO_CODEGEN",
 }
 
+BUCKET_PORT = free_port()
+KEY_FILE = Path(tempfile.gettempdir()) / f"binlog-relay-audit-{os.getpid()}.key"
+BUCKET_ENVIRONMENT = {
+    "AWS_ENDPOINT_URL": f"http://127.0.0.1:{BUCKET_PORT}",
+    "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+    "AWS_REGION": "us-east-1",
+    "BINLOG_RELAY_KEYS": f"one={KEY_FILE}",
+}
+"""Of Spark's workers, which have that of the moment when the session was made; nobody listens at the port yet."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,7 +43,8 @@ def spark() -> Iterator[Any]:
     from relay.audit.spark_session import local_session
 
     # Spark's workers are processes of their own: they must import what these tests import.
-    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON")}
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON", *BUCKET_ENVIRONMENT)}
+    os.environ.update(BUCKET_ENVIRONMENT)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), before["PYTHONPATH"]]))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with warnings.catch_warnings():

@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
 from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.plan.schemas import ROWS
 from relay.audit.plan.splits import Split
-from relay.audit.plan.store import LocalStore, store_of
+from relay.audit.plan.store import LocalStore
 from relay.audit.plan.wanted import Wanted
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table

@@ -9,11 +9,12 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from relay.audit.decode.levels import ReadOptions
 from relay.audit.micro_batches import BinlogStreamReader
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.plan.schemas import LEVELS
 from relay.audit.plan.series_files import find_files
 from relay.audit.plan.splits import written_between
-from relay.audit.plan.store import LocalStore, store_of
+from relay.audit.plan.store import LocalStore
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, split_list, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

@@ -18,11 +18,12 @@ import pyarrow as pa
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
 from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.plan.schemas import LEVELS
 from relay.audit.plan.series_files import NothingToRead, find_files
 from relay.audit.plan.splits import Split, plan
-from relay.audit.plan.store import LocalStore, RemoteStore, Store, store_of
+from relay.audit.plan.store import LocalStore, RemoteStore, Store
 from relay.audit.plan.wanted import Wanted
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder

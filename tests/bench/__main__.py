@@ -24,6 +24,7 @@ from tests.bench import (
     serve,
     stamping,
     start_up,
+    tiers,
     views,
 )
 from tests.bench.figures import Report
@@ -51,6 +52,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
     "collecting": lambda source, directory, quick: collecting.run(source, directory, turns=1 if quick else 11),
     "audit": lambda source, directory, quick: audit.run(
         source, directory, size=1 if quick else 1 << 30, turns=1 if quick else 3
+    ),
+    "tiers": lambda source, directory, quick: tiers.run(
+        source, directory, turns=1 if quick else 5, files=30 if quick else 10_000
     ),
     MEMORY: lambda source, directory, quick: memory.run(source, directory, transaction_mib=4 if quick else 1024),
 }

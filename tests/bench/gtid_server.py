@@ -19,6 +19,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
+from relay.packed_reads.archive_layer import layer_of
 from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.process.log_setup import setup_logging
 from relay.shown_gtids import ShownGtids
@@ -55,7 +56,7 @@ class LoopWatch:
 
 async def serve(directory: Path, flavour: str) -> None:
     """Until standard input ends."""
-    generation = await Generation.open(directory)
+    generation = await Generation.open(directory, layer=layer_of(directory))
     keep_what_is_here()
     generation.set_identity(_IDENTITIES[flavour])
     archive = Archive.of(generation)

@@ -43,10 +43,10 @@ class S3Server:
     `port`: where it is reached; `faults`: the proxy that stands there.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, port: int = 0) -> None:
         self.directory = directory
         self._own_port = free_port()
-        self.faults = StorageFaults(self._own_port)
+        self.faults = StorageFaults(self._own_port, port)
         self.port = self.faults.port
         self.bucket_directory = directory / BUCKET
         self.bucket_directory.mkdir(parents=True, exist_ok=True)

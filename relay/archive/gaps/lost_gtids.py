@@ -14,9 +14,10 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from relay.archive.gaps.accepted_gap import AcceptedGap
-from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.files import StoredFile
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.binlog_file.file_bytes import pieces
+from relay.packed_reads.archive_layer import layer_of
 
 _NOTHING: Final = GtidSet()
 
@@ -46,7 +47,7 @@ def mysql_gtids_in(parts: Iterable[ArchivedPart]) -> GtidSet:
     for part in parts:
         collector = FileGtidCollector("mysql", checksum=part.checksum)
         collector.begin(part.start)
-        with StoredFile.open(FileLayer(), part.path) as stored:
+        with StoredFile.open(layer_of(part.path.parent), part.path) as stored:
             for piece in pieces(stored, part.start, part.stop):
                 collector.take(piece)
         inside = collector.inside()

@@ -15,6 +15,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.rebuild_index import Progress
+from relay.packed_reads.archive_layer import layer_of
 
 
 def list_archive(directory: Path) -> list[ArchivedFile]:
@@ -122,7 +123,7 @@ def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer:
 
     Raises: ArchiveLocked while a relay runs; ArchiveError; OSError.
     """
-    layer = layer or FileLayer()
+    layer = layer or layer_of(directory)
     if not directory.is_dir():
         raise ArchiveError(f"there is no archive in {directory}")
     fd = take_lock(directory, layer)

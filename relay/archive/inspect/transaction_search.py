@@ -20,6 +20,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidFacts
 from relay.binlog_file.file_bytes import pieces
+from relay.packed_reads.archive_layer import layer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def find_gtid(directory: Path, gtid: MysqlGtid | DomainGtid) -> TransactionPlace
     else:
         key = gtid.domain_id.to_bytes(4, "little") + gtid.server_id.to_bytes(4, "little")
         number, flavour = gtid.sequence_number, "mariadb"
-    layer = FileLayer()
+    layer = layer_of(directory)
     for file, facts in _files(directory):
         if file.flavour != flavour or not _may_hold(facts, gtid):
             continue
@@ -62,7 +63,7 @@ def find_time(directory: Path, timestamp: int) -> TransactionPlace | None:
     Transactions begin in the order of the files but for seconds; one that stands before much older ones may be passed over.
     Blocking. Raises: CatalogUnreadable; OSError.
     """
-    layer = FileLayer()
+    layer = layer_of(directory)
     for file, facts in _files(directory):
         if facts is not None and file.last_timestamp < timestamp:
             continue

@@ -20,6 +20,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, LEDGER_TEXT_NAME, FileLayer, StoredFile
 from relay.binlog_file.event_places import event_around
+from relay.packed_reads.archive_layer import layer_of
 
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
 
@@ -36,7 +37,7 @@ def verify_archive(
     last checkpoint.
     `on_progress(file, bytes)`: bytes checked since its last call, the file's whole end in the fast mode.
     """
-    layer = layer or FileLayer()
+    layer = layer or layer_of(directory)
     catalog_path = directory / CATALOG_NAME
     yield from check_permissions(directory, layer.names(directory))
     yield from _check_ledger_text(directory, layer)
@@ -63,6 +64,9 @@ def verify_archive(
             yield ArchiveFinding(
                 following.name, None, f"{following.number - file.number - 1} file(s) before it are not held. {PUT_BACK}"
             )
+        if file.place is not None:
+            gtids.passed(file)  # what is packed is looked at by `relay.tiers.tier_check`
+            continue
         try:
             yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)
         except OSError as error:
@@ -75,7 +79,7 @@ def verify_generations(
 ) -> Iterator[tuple[int, ArchiveFinding]]:
     """`verify_archive` of each generation, with its number, and whether each begins where the one before ended. Blocking."""
     before: ArchivedFile | None = None
-    layer = layer or FileLayer()
+    layer = layer or layer_of(directory)
     for number, path in begun_generations(directory, layer):
         findings = 0
         for finding in verify_archive(path, deep=deep, on_progress=on_progress, layer=layer):

@@ -4,89 +4,24 @@ All calls are made on the event loop, except what `read_later` does in its threa
 """
 
 import asyncio
+import contextlib
 import errno
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from protocol.binlog.made_events import rotate_size
-from protocol.position import Position
-from relay.archive.storage.files import CAN_READ_CACHED, Buffer, FileLayer
+from relay.archive.read.open_file import OpenFile, open_archived
+from relay.archive.storage.archive_errors import ArchiveUnavailable
+from relay.archive.storage.files import CAN_READ_CACHED, FileLayer
 from relay.archive.sums.block_sum import BLOCK_BYTES
-from relay.archive.sums.file_sums import BlockReader, FileSums, damaged_block, touched
+from relay.archive.sums.file_sums import BlockReader, FileSums, touched
 
 STEP_BYTES: Final = 256 * 1024
-TAIL_BYTES: Final = 320
-"""Of a file's end, enough for a whole Rotate or Stop event."""
 _THREADS: Final = 4
-
-
-class OpenFile:
-    """An open archived file, shared by all who read it. Made by `FileReads.open`, given back by `FileReads.close`."""
-
-    def __init__(self, layer: FileLayer, path: Path, sums: FileSums | None) -> None:
-        self.path = path
-        self.fd = layer.open_read(path)
-        self.inode = layer.inode(self.fd)
-        self.sums = sums
-        """What is compared with its blocks; None: nothing."""
-        try:
-            if sums is not None:
-                sums.begin()
-        except OSError:
-            layer.close(self.fd)
-            raise
-        self.users = 0
-        self._layer = layer
-        self._rotate: tuple[int, int | None] = (0, None)
-        """Where was looked for a Rotate last, and what was found."""
-
-    @property
-    def size(self) -> int:
-        """The file's bytes, now. Raises: OSError."""
-        return self._layer.size(self.fd)
-
-    def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end. Blocking.
-
-        Where there are sums, bytes are what was received. Raises: OSError; ArchiveDamaged where not even the first one is.
-        """
-        if self.sums is None or not view:
-            return self._layer.preadv(self.fd, [view], offset)
-        blocks = BlockReader()
-        got = blocks.read(self._read_parts, self.sums.read(*touched(offset, len(view))), view, offset)
-        if not got and blocks.wrong is not None:
-            raise damaged_block(self.path.name, blocks.wrong, offset)
-        return got
-
-    def _read_parts(self, parts: Sequence[Buffer], offset: int) -> int:
-        return self._layer.preadv(self.fd, parts, offset)
-
-    def read_parts_now(self, parts: Sequence[Buffer], offset: int) -> int:
-        """What is in memory, at `offset`. Raises: BlockingIOError where nothing is; OSError."""
-        return self._layer.preadv_cached(self.fd, parts, offset)
-
-    def close(self) -> None:
-        """Lets go of the file: nobody uses it any more."""
-        self._layer.close(self.fd)
-        if self.sums is not None:
-            self.sums.close()
-
-    def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`, as they are; fewer only at the end of the file. Blocking. Raises: OSError."""
-        return self._layer.pread(self.fd, count, offset)
-
-    def last_rotate(self, end: int, *, with_checksum: bool) -> int | None:
-        """Offset of the Rotate that ends at `end`; None: another event does. Blocking, once for each end. Raises: OSError."""
-        looked_at, found = self._rotate
-        if looked_at != end:
-            size = min(TAIL_BYTES, end)
-            tail = self.read(end - size, size)
-            size = rotate_size(tail, Position(self.path.name, end), with_checksum=with_checksum)
-            found = end - size if size else None
-            self._rotate = end, found
-        return found
+_LONGEST_WAIT_S: Final = 120.0
+"""For a bucket: its client tries for a minute, and many may ask it at once."""
+_LATER: Final = "Look at the network and at the storage's own status."
 
 
 class BufferPool:
@@ -121,6 +56,8 @@ class FileReads:
         self._held: tuple[OpenFile, int, int] | None = None
         self._files: dict[Path, OpenFile] = {}
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-read")
+        self._packed_executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-packed")
+        """Who waits for a bucket here holds up nobody who reads from the disk."""
         self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
         self._blocks = BlockReader()
         self._nowait = CAN_READ_CACHED
@@ -132,7 +69,7 @@ class FileReads:
         """
         file = self._files.get(path)
         if file is None or file.inode != self._layer.inode_of(path):
-            file = OpenFile(self._layer, path, sums)
+            file = open_archived(self._layer, path, sums)
             self._files[path] = file
         file.users += 1
         return file
@@ -149,7 +86,8 @@ class FileReads:
 
     def shutdown(self) -> None:
         """Ends the threads once their reads are done."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._executor, self._packed_executor):
+            executor.shutdown(wait=False, cancel_futures=True)
 
     @staticmethod
     def step_end(file: OpenFile, offset: int) -> int:
@@ -165,7 +103,7 @@ class FileReads:
         held = self._held
         if held is not None and held[0] is file and held[1] == offset and held[2] >= size_bytes:
             return size_bytes
-        if not self._nowait:
+        if not self._nowait and not file.is_packed:
             return 0
         self._held = None
         try:
@@ -192,8 +130,79 @@ class FileReads:
     ) -> None:
         """Reads in a thread, then calls `done(buffer, size, error)` on the loop. The file stays open meanwhile.
 
-        The buffer is the callee's only during the call.
+        The buffer is the callee's only during the call. What is in a bucket is waited for without a thread.
         """
+        arrival = file.arrival(offset, size_bytes)
+        if arrival is not None:
+            self._when(file, arrival, lambda error: self._read_in_thread(file, offset, size_bytes, done, error))
+            return
+        self._read_in_thread(file, offset, size_bytes, done, None)
+
+    def when_here(self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[Exception | None], None]) -> bool:
+        """Calls `done` on the loop when these bytes need not be waited for, or with why they cannot be had; what is damaged is
+        told by those who read. False: it is so now, nothing is called. The file stays open meanwhile."""
+        arrival = file.arrival(offset, size_bytes)
+        if arrival is None or (arrival.done() and not arrival.cancelled() and arrival.exception() is None):
+            return False
+        self._when(file, arrival, done)
+        return True
+
+    async def here(self, file: OpenFile, offset: int, size_bytes: int) -> None:
+        """As `when_here`. Raises: ArchiveUnavailable, OSError."""
+        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: Exception | None) -> None:
+            if came.done():
+                return
+            if error is None:
+                came.set_result(None)
+            else:
+                came.set_exception(error)
+
+        if self.when_here(file, offset, size_bytes, done):
+            await came
+
+    def _when(self, file: OpenFile, arrival: Future[None], go_on: Callable[[Exception | None], None]) -> None:
+        loop = asyncio.get_running_loop()
+        file.users += 1
+        is_over = False
+
+        def arrived() -> None:
+            nonlocal is_over
+            if is_over:
+                return
+            is_over = True
+            late.cancel()
+            error: BaseException | None = None
+            if not arrival.done():
+                what = f"nothing came of it within {_LONGEST_WAIT_S:.0f} s"
+                error = ArchiveUnavailable(what, file=file.path.name, offset=None, advice=_LATER)
+            elif not arrival.cancelled():
+                error = arrival.exception()
+            try:
+                if not arrival.cancelled():
+                    go_on(error if isinstance(error, Exception) else None)
+            finally:
+                self.close(file)
+
+        def tell(_arrival: Future[None]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(arrived)
+
+        late = loop.call_later(_LONGEST_WAIT_S, arrived)
+        arrival.add_done_callback(tell)
+
+    def _read_in_thread(
+        self,
+        file: OpenFile,
+        offset: int,
+        size_bytes: int,
+        done: Callable[[bytearray, int, Exception | None], None],
+        error: Exception | None,
+    ) -> None:
+        if error is not None:
+            done(bytearray(), 0, error)
+            return
         buffer = self._read_buffers.take()
 
         def finish(size: int | None, error: Exception | None) -> None:
@@ -223,4 +232,5 @@ class FileReads:
             elif isinstance(error, Exception):
                 done(None, error)
 
-        asyncio.get_running_loop().run_in_executor(self._executor, look).add_done_callback(finish)
+        executor = self._packed_executor if file.is_packed else self._executor
+        asyncio.get_running_loop().run_in_executor(executor, look).add_done_callback(finish)

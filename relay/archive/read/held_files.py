@@ -120,7 +120,7 @@ class HeldFiles:
         if file is None:
             raise ArchiveUnknownFile("the archive does not hold this file", file=name)
         try:
-            return FileReader(self._layer, file, self._layer.open_read(self._directory / name))
+            return FileReader(file, self._layer.stored(self._directory / name))
         except OSError as error:
             raise ArchiveCorrupt(
                 f"the file cannot be opened: {error.strerror}", file=name, advice="Run `archive verify`."

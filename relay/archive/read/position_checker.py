@@ -16,6 +16,7 @@ from relay.archive.storage.files import FileLayer
 from relay.archive.storage.rebuild_index import rebuild_index
 
 _THREADS: Final = 2
+_PACKED_THREADS: Final = 8
 
 
 class PositionChecker:
@@ -38,6 +39,8 @@ class PositionChecker:
         self._damaged_files = damaged_files
         self._note = note
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="archive-check")
+        self._packed_threads = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-check")
+        """Who waits for a bucket here holds up nobody whose file is plain."""
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def check(self, file: str, offset: int) -> PositionCheck:
@@ -56,19 +59,20 @@ class PositionChecker:
         path = self._directory / file
         check = (self._layer, path, end, held.cut, offset)
         loop = asyncio.get_running_loop()
+        threads = self._threads if held.place is None else self._packed_threads
         try:
             try:
-                return await loop.run_in_executor(self._threads, check_offset, *check)
+                return await loop.run_in_executor(threads, check_offset, *check)
             except IndexUnusable as error:
                 known = self._damaged_files.first(file)
                 if known is not None:
                     raise ArchiveDamaged(known.text, file=file, offset=known.offset, boundary=known.boundary) from error
-                size = await loop.run_in_executor(self._threads, self._layer.size_of, path)
+                size = await loop.run_in_executor(threads, self._layer.size_of, path)
                 if size < end:
                     what = f"the file has {size} bytes, {end} were archived"
                     raise ArchiveDamaged(what, file=file, offset=size, boundary=0) from error
                 await self._remake_index(held, str(error))
-                return await loop.run_in_executor(self._threads, check_offset, *check)
+                return await loop.run_in_executor(threads, check_offset, *check)
         except ArchiveDamaged as error:
             self._damaged_files.report(error)
             raise
@@ -105,3 +109,4 @@ class PositionChecker:
     def stop(self) -> None:
         """Waits for what is at work; what waits is dropped. Blocking."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._packed_threads.shutdown(wait=False, cancel_futures=True)

@@ -1,19 +1,15 @@
 """Reading an archived file, up to what is published and no further."""
 
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import StoredFile
 
 
 class FileReader:
-    """An open archived file. Keeps its bytes readable even when the file is purged meanwhile. Close it, or use `with`.
+    """An open archived file. Keeps its bytes readable even when the file is purged meanwhile. Close it, or use `with`."""
 
-    `fd` is for preads by the caller; nothing at or past `end()` may be looked at.
-    """
-
-    def __init__(self, layer: FileLayer, file: ArchivedFile, fd: int) -> None:
-        self._layer = layer
+    def __init__(self, file: ArchivedFile, stored: StoredFile) -> None:
         self.file = file
-        self.fd = fd
+        self._stored: StoredFile | None = stored
 
     @property
     def name(self) -> str:
@@ -42,13 +38,14 @@ class FileReader:
         count = min(len(view), self.file.end - offset)
         if count <= 0:
             return 0
-        return self._layer.preadv(self.fd, [view[:count]], offset)
+        assert self._stored is not None, "it is closed"
+        return self._stored.read_into(view[:count], offset)
 
     def close(self) -> None:
         """Closes the descriptor; fine when closed already."""
-        if self.fd >= 0:
-            fd, self.fd = self.fd, -1
-            self._layer.close(fd)
+        if self._stored is not None:
+            stored, self._stored = self._stored, None
+            stored.close()
 
     def __enter__(self) -> "FileReader":
         return self

@@ -144,14 +144,17 @@ class Recovery:
                 self._record(catalog)
                 forget_intent(self._layer, self._directory)
             catalogued = {file.name: file for file in catalog.files()}
-            known = {} if force else catalogued
             self._placed, self._notes = find_placed(self._layer, self._directory, listing.files, catalogued.values())
+            # What is packed is not read again: it was compared, byte for byte, when it was moved.
+            known = {name: file for name, file in catalogued.items() if not force or name in self._placed}
             names |= self._placed.keys()
             held = self._held_names(names, known)
             self._note_foreign(listing.files, held)
             self._note_missing(catalog, held, catalogued)
-            stored = {} if force else self._stored_gtids(catalog)
+            stored = self._stored_gtids(catalog) if not force or self._placed else {}
             files, changed = self._reconcile(catalog, held, known)
+            if force:
+                changed |= {file.name: (file, file.end) for file in files if file.place is not None}
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
             self._record(catalog)
             if changed or entries or force:
@@ -384,19 +387,20 @@ class Recovery:
         known = []
         behind_damage = False
         for file in files:
-            facts = None if file.name in changed else stored.get(file.number)
+            facts = None if file.name in changed and file.place is None else stored.get(file.number)
             if behind_damage and facts is not None and facts.before is None:
                 facts = (
                     None  # what was left to the file before it is not known from that any more: its own head says it
                 )
             behind_damage = file.damaged
+            is_new = facts is None or file.name in changed
             if facts is None:
                 facts = self._read_gtids(file, changed.get(file.name, (file, FIRST_EVENT))[1])
                 difference = chain.difference(file.number, facts.before)
                 if difference is not None:
                     self._find(HEAD_DIFFERS, file.name, FIRST_EVENT, difference)
-                if file.sealed:
-                    entries.append(chain.entry(file.number, facts))
+            if is_new and file.sealed:
+                entries.append(chain.entry(file.number, facts))
             known.append(facts)
             if file.sealed:
                 chain.add(file.number, facts)

@@ -76,6 +76,10 @@ class ArchiveDamaged(ArchiveCorrupt):
         self.boundary = boundary
 
 
+class ArchiveUnavailable(ArchiveError):
+    """A binlog cannot be read now, and may be later: its bucket does not answer, or a key is not there."""
+
+
 class ArchiveGap(ArchiveError):
     """The next file in the source's sequence is not held; serving the one after it would skip transactions."""
 

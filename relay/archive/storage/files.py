@@ -49,6 +49,8 @@ VIEW_LEFT_OUT_NAME: Final = "view-left-out.json"
 """In a view's directory: how many of its transactions need not wait for the one before them, and why the others do."""
 MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
+TIERS_NAME: Final = "tiers.json"
+"""Which bucket there is, and where keys come from: for those who read packed files and have no relay.toml."""
 OWN_NAMES: Final = frozenset(
     {
         *(
@@ -62,7 +64,16 @@ OWN_NAMES: Final = frozenset(
             KNOWN_REPLICAS_NAME,
         ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME),
+        *(
+            GAP_NAME,
+            ACCEPTED_NAME,
+            VIEW_NAME,
+            VIEW_STOP_NAME,
+            VIEW_WAITS_NAME,
+            VIEW_LEFT_OUT_NAME,
+            MADE_FROM_NAME,
+            TIERS_NAME,
+        ),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""
@@ -120,6 +131,10 @@ class FileLayer:
     def open_read(self, path: Path) -> int:
         """An existing file, for reading."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def stored(self, path: Path) -> "StoredFile":
+        """An existing file, to be read as a whole or in places: of a binlog its plain bytes, wherever and however it is stored."""
+        return StoredFile(self, self.open_read(path))
 
     def close(self, fd: int) -> None:
         """Closes a descriptor."""
@@ -236,10 +251,10 @@ class StoredFile:
         self._layer = layer
         self._fd = fd
 
-    @classmethod
-    def open(cls, layer: FileLayer, path: Path) -> Self:
+    @staticmethod
+    def open(layer: FileLayer, path: Path) -> "StoredFile":
         """Opens an existing file. Raises: OSError."""
-        return cls(layer, layer.open_read(path))
+        return layer.stored(path)
 
     @property
     def size(self) -> int:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final
 
 from relay.archive.storage.archive_errors import REPAIR, ArchiveWriteError
+from relay.archive.storage.files import FileLayer
 from relay.archive.storage.rebuild_index import Progress
 from relay.process.duration_histogram import DISK_BOUNDS_S, DurationHistogram
 
@@ -50,3 +51,5 @@ class ArchiveOptions:
     """How long fdatasync took in the thread that syncs."""
     on_progress: Progress | None = None
     """Is called in another thread while files are read."""
+    layer: FileLayer = field(default_factory=FileLayer)
+    """The disk, and where binlogs are that are not on it as they were received."""

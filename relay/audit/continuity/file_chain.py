@@ -15,7 +15,7 @@ from protocol.errors import ProtocolError
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.continuity.ledger import gap_before
-from relay.audit.plan.store import store_of
+from relay.audit.plan.packed_store import store_of
 from relay.audit.report.charts import time_step
 from relay.audit.report.content import OverTime, ReportTable, Section
 from relay.audit.report.text import moment, span

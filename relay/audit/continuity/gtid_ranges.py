@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from relay.audit.continuity.gtid_continuity import FileRange, GtidReport, compare, head_state
-from relay.audit.plan.store import store_of
+from relay.audit.plan.packed_store import store_of
 from relay.audit.report.content import ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit

@@ -10,8 +10,9 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, plain_path, store_of
+from relay.audit.plan.store import LocalStore, plain_path
 from relay.audit.report.content import ReportTable, Section
 from relay.audit.runner.audit_result import AuditFinding, Place
 

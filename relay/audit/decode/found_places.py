@@ -16,9 +16,9 @@ from protocol.position import Position
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.plan.overlap import executed_before
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places
 from relay.audit.plan.splits import written_between
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted, microseconds
 
 _SPLIT_BYTES: Final = 64 << 20

@@ -17,7 +17,7 @@ from relay.audit.jobs.engines import (
     recorded_engines,
 )
 from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
-from relay.audit.plan.store import store_of
+from relay.audit.plan.packed_store import store_of
 from relay.audit.runner.audit import Audit
 
 _PLACE: Final = "struct<number: int, offset: bigint>"

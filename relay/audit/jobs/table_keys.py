@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from protocol.errors import ProtocolError
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.store import store_of
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.runner.audit import Audit
 from relay.schema_history.schema_record import RecordedSchema

@@ -11,9 +11,9 @@ from uuid import UUID
 from pyspark.sql import DataFrame, SparkSession
 
 from protocol.position import is_binlog_name
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import recorded_bytes
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import store_of
 from relay.audit.report.content import Bars, ReportTable, Section
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place

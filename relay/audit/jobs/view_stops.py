@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame
 
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.storage.files import GAP_NAME
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, Store, plain_path, store_of
+from relay.audit.plan.store import LocalStore, Store, plain_path
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
 from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit

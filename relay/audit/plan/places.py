@@ -10,11 +10,12 @@ from typing import Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.sequence import sequence_at
 from relay.audit.plan.series_files import AuditedFile, find_files, order_of
 from relay.audit.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
-from relay.audit.plan.store import Store, store_of
+from relay.audit.plan.store import Store
 
 _LEAST_PART: Final = 64 << 10
 

@@ -10,12 +10,14 @@ from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_numbers, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX
 from relay.archive.storage.files import BESIDE_SUFFIXES, CATALOG_NAME
 from relay.audit.plan.sequence import base_of, sequences_from
 from relay.audit.plan.store import LocalStore, Store, plain_path
+from relay.packed.packed_facts import plain_name
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
-_BESIDE: Final = (*BESIDE_SUFFIXES, ".index")
+_BESIDE: Final = (*BESIDE_SUFFIXES, ".index", PLACE_SUFFIX, GONE_SUFFIX)
 _GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
@@ -140,7 +142,7 @@ def files_up_to(store: Store, path: str, files: list[AuditedFile], name: str, po
 
 def _files_at(store: Store, path: str) -> list[AuditedFile]:
     if store.is_file(path):
-        return _as_archived(store, [AuditedFile(path, _base(path))])
+        return _as_archived(store, [AuditedFile(path, _binlog(_base(path)))])
     if not store.is_directory(path):
         if any(mark in path for mark in "*?["):
             return _matching(store, path)
@@ -150,7 +152,7 @@ def _files_at(store: Store, path: str) -> list[AuditedFile]:
         return _generations(store, path)
     # A copy of an archive, or one that is read over a network.
     later = [file for name in names if _GENERATION.fullmatch(name) for file in _of_generation(store, path, name)]
-    binlogs = [name for name in names if _NAME.fullmatch(name)]
+    binlogs = _stored_binlogs(names)
     if not binlogs and later:
         return later
     if not binlogs:
@@ -160,12 +162,14 @@ def _files_at(store: Store, path: str) -> list[AuditedFile]:
         if inner:
             raise NothingToRead(f"{path} holds the archives of several sources: {', '.join(inner)}. Name one of them.")
         raise NothingToRead(f"{path} holds no binlog: none of its {len(names)} names ends in a number of six digits.")
-    return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)] + later
+    return [AuditedFile(store.join(path, binlogs[name]), name) for name in sorted(binlogs, key=_order)] + later
 
 
 def _matching(store: Store, pattern: str) -> list[AuditedFile]:
     """The files that a pattern names, without what stands beside binlogs."""
-    found = [AuditedFile(one, _base(one)) for one in store.matching(pattern) if not one.endswith(_BESIDE)]
+    matching = [one for one in store.matching(pattern) if not one.endswith(_BESIDE)]
+    plain = set(matching)
+    found = [AuditedFile(one, _binlog(_base(one))) for one in matching if (plain_name(one) or "") not in plain]
     if not found:
         raise NothingToRead(f"no file matches {pattern}.")
     return _as_archived(store, sorted(found, key=lambda file: _order(file.name)))
@@ -191,8 +195,18 @@ def _of_generation(store: Store, path: str, name: str) -> list[AuditedFile]:
     directory = store.join(path, name)
     if not store.is_directory(directory):
         return []
-    binlogs = sorted((one for one in store.names(directory) if _NAME.fullmatch(one)), key=_order)
-    return [AuditedFile(store.join(directory, one), f"{name}/{one}") for one in binlogs]
+    binlogs = _stored_binlogs(store.names(directory))
+    return [AuditedFile(store.join(directory, binlogs[one]), f"{name}/{one}") for one in sorted(binlogs, key=_order)]
+
+
+def _stored_binlogs(names: list[str]) -> dict[str, str]:
+    """By the binlogs' names, what they are stored as: of one that is there plain and packed, as a move leaves it, the plain one."""
+    found = {binlog: name for name in names if _NAME.fullmatch(binlog := _binlog(name))}
+    return {**found, **{name: name for name in names if _NAME.fullmatch(name)}}
+
+
+def _binlog(name: str) -> str:
+    return plain_name(name) or name
 
 
 def _generations(store: Store, path: str) -> list[AuditedFile]:

@@ -20,6 +20,7 @@ from relay.binlog_file.event_places import event_headers
 from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import BinlogStart, read_start
+from relay.packed.packed_facts import plain_name
 
 _TABLE_ROWS: Final = 4096
 _LOOKED_AT_BYTES: Final = 1 << 16
@@ -251,8 +252,9 @@ class _Records:
         self._reader: Reader | None = None
         self._data = b""
         try:
-            if store.is_file(path + IDX_SUFFIX):
-                self._reader = store.open(path + IDX_SUFFIX)
+            index = (plain_name(path) or path) + IDX_SUFFIX
+            if store.is_file(index):
+                self._reader = store.open(index)
                 # what bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
                 self._data = read_bytes(self._reader, 0, self._reader.size)
         except OSError:

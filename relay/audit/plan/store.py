@@ -38,14 +38,6 @@ class Store(Protocol):
         """Opens a file for reading. Raises OSError."""
 
 
-def store_of(path: str) -> Store:
-    """The store that `path` lies in: a URL's file system, else the local one. Raises: ImportError without fsspec."""
-    scheme = path.partition("://")[0]
-    if "://" not in path or scheme == "file":
-        return LocalStore()
-    return RemoteStore(path)
-
-
 def plain_path(path: str) -> str:
     """A local path without its `file:` prefix; anything else as it is."""
     for prefix in ("file://", "file:"):

@@ -7,10 +7,10 @@ from typing import Final
 
 from protocol.position import Position
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places
 from relay.audit.plan.series_files import files_up_to, find_files
 from relay.audit.plan.splits import Split, plan, written_between
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted
 
 SPLIT_BYTES: Final = 128 << 20

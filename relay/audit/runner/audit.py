@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import TEXTS
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.plan.splits import end_of, plan, written_between
-from relay.audit.plan.store import store_of
 from relay.audit.plan.whole_read import SPLIT_BYTES
 from relay.audit.runner.audit_result import AuditFinding, AuditOptions, Place, Severity, found_at
 from relay.audit.runner.files_read import AuditedHead, read_head

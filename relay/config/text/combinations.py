@@ -9,6 +9,7 @@ from protocol.auth.host_pattern import HostPattern
 from relay.config.text.problems import Findings
 from relay.config.text.retention_text import check_retention
 from relay.config.text.source_list import check_sources
+from relay.config.text.tiers_text import check_tiers
 from relay.config.text.toml_text import accounts_in
 from relay.config.text.view_list import check_views
 
@@ -21,6 +22,7 @@ def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
     check_sources(data, findings)
     check_views(data, findings)
     check_retention(data, findings)
+    check_tiers(data, findings)
 
 
 def _check_accounts(data: Mapping[str, Any], findings: Findings) -> None:

@@ -57,6 +57,8 @@ _PATH_KEYS: Final = {
     "http": ("tls_cert", "tls_key", "token_file"),
     "account": ("password_file",),
 }
+_ARCHIVE_PATH_KEYS: Final = {"bucket": ("secret_key_file", "credentials_file"), "encryption": ("file",)}
+"""Of sections in [archive]."""
 
 
 def _resolve_paths(data: dict[str, Any], base: Path) -> None:
@@ -67,6 +69,14 @@ def _resolve_paths(data: dict[str, Any], base: Path) -> None:
             for key in keys:
                 if isinstance(section, dict) and isinstance(section.get(key), str) and section[key]:
                     section[key] = str(base / Path(section[key]).expanduser())
+    archive = data.get("archive")
+    for name, keys in _ARCHIVE_PATH_KEYS.items():
+        section = archive.get(name) if isinstance(archive, dict) else None
+        inner = section.get("key") if isinstance(section, dict) and name == "encryption" else section
+        for table in inner if isinstance(inner, list) else [inner]:
+            for key in keys:
+                if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
+                    table[key] = str(base / Path(table[key]).expanduser())
 
 
 def accounts_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

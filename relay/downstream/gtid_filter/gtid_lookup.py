@@ -1,7 +1,7 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,12 +19,14 @@ from protocol.gtid.mysql_gtid import parse_uuid
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
+from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek
 from relay.downstream.request.source_state import SourceState
 
 _THREADS: Final = 2
+_PACKED_THREADS: Final = 8
 T = TypeVar("T")
 
 
@@ -62,6 +64,8 @@ class GtidLookup:
         self._gives_all = gives_all
         self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
+        self._packed_executor = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-lookup")
+        """For generations with files that may be in a bucket, which some wait for."""
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     @property
@@ -81,7 +85,13 @@ class GtidLookup:
 
     def shutdown(self) -> None:
         """Ends the threads once their work is done."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._executor, self._packed_executor):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def _threads(self, generations: Iterable[Generation]) -> ThreadPoolExecutor:
+        # The oldest files are moved first.
+        packed = any(one.files and one.files[0].place is not None for one in generations)
+        return self._packed_executor if packed else self._executor
 
     async def ask(self, question: Callable[[Sequence[ArchivedGtids]], T]) -> T:
         """`question` about the generations, oldest first, as they are published now; answered in a thread.
@@ -90,13 +100,13 @@ class GtidLookup:
         """
         series = [self._looked_at(generation) for generation in self._archive.all]
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, question, series)
+        return await loop.run_in_executor(self._threads(self._archive.all), question, series)
 
     async def ask_of(self, generation: Generation, question: Callable[[ArchivedGtids], T]) -> T:
         """The same about one generation."""
         looked_at = self._looked_at(generation)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, question, looked_at)
+        return await loop.run_in_executor(self._threads([generation]), question, looked_at)
 
     def _looked_at(self, generation: Generation) -> ArchivedGtids:
         return _looked_at(generation, generation.executed)
@@ -124,7 +134,7 @@ class GtidLookup:
                 done(future.result())
                 return
             # It is read through, and if it cannot be, the replica is refused for that.
-            fault = None if isinstance(error, OSError | Malformed) else error
+            fault = None if isinstance(error, OSError | Malformed | ArchiveError) else error
             self._log.warning("file_read_through", file=name, why=str(error), exc_info=fault)
             done(None)
 
@@ -134,14 +144,14 @@ class GtidLookup:
             return groups.find_seek(snapshot) if snapshot.end >= WORTH_A_SEEK_BYTES else None
 
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._executor, find).add_done_callback(finish)
+        loop.run_in_executor(self._threads([generation]), find).add_done_callback(finish)
 
 
 def _snapshot(generation: Generation, name: str) -> FileSnapshot:
     file = generation.file(name)
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-    return FileSnapshot(name, generation.path(name), end, checksum)
+    return FileSnapshot(name, generation.path(name), end, checksum, layer=generation.layer)
 
 
 def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGtids:

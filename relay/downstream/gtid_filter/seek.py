@@ -37,10 +37,11 @@ def exact_seek(snapshot: FileSnapshot, seek: Seek | None, skip: GtidSkip, head_e
     offset, passed = (seek.target, seek.transactions) if seek is not None else (head_end, 0)
     buffer = bytearray(STEP_BYTES)
     sending = False
-    with snapshot.path.open("rb", buffering=0) as file:
+    with snapshot.open() as file:
         while offset < snapshot.end and not sending:
-            file.seek(offset)
-            size = file.readinto(memoryview(buffer)[: min(STEP_BYTES, snapshot.end - offset)]) or 0
+            data = file.read(offset, min(STEP_BYTES, snapshot.end - offset))
+            size = len(data)
+            buffer[:size] = data
             at = 0
             while at < size:
                 try:

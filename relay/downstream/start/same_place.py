@@ -99,11 +99,10 @@ def _first_sent(snapshot: FileSnapshot, waiting: dict[int, DomainGtid]) -> int |
         start = target if start < target <= snapshot.end else start
     collector = FileGtidCollector("mariadb", checksum=snapshot.checksum, gap_bytes=0)
     collector.begin(start)
-    with snapshot.path.open("rb") as file:
-        file.seek(start)
+    with snapshot.open() as file:
         at = start
         while at < snapshot.end:
-            data = file.read(min(_CHUNK, snapshot.end - at))
+            data = file.read(at, min(_CHUNK, snapshot.end - at))
             if not data:
                 break
             at += len(data)

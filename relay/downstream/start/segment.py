@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
@@ -13,7 +13,8 @@ from protocol.kernel.event_check import EventCheck
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import damaged
-from relay.archive.read.file_reads import FileReads, OpenFile
+from relay.archive.read.file_reads import FileReads
+from relay.archive.read.open_file import OpenFile
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.replica_marks import ReplicaIdentity
@@ -22,6 +23,9 @@ from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import check_checksum, check_flavour
+
+_BEGINNING_BYTES: Final = 512
+"""Of a file: more than its format description has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,9 @@ class SegmentOpener:
         try:
             opened = open_file(generation, file, self._host.reads, offset)
             try:
+                if opened.is_packed:
+                    # Behind the Rotate that comes first no heartbeat can be sent, so what takes time is waited for before it.
+                    await self._host.reads.here(opened, offset, _BEGINNING_BYTES)
                 head = await self._head(file, offset, opened, filter)
             except BaseException:
                 self._host.reads.close(opened)
@@ -121,6 +128,8 @@ class SegmentOpener:
         if begins and (filter is None or file.end <= FIRST_EVENT):
             return None
         try:
+            if opened.is_packed:
+                await self._host.reads.here(opened, 0, _BEGINNING_BYTES)
             stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened, file)
         except Malformed as error:
             raise ArchiveDamaged(str(error), file=file.name, offset=FIRST_EVENT, boundary=FIRST_EVENT) from error

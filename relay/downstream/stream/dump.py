@@ -20,8 +20,9 @@ from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position, binlog_number
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import CheckedBytes, sound_ahead
-from relay.archive.read.file_reads import TAIL_BYTES, BufferPool, FileReads
-from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveError
+from relay.archive.read.file_reads import BufferPool, FileReads
+from relay.archive.read.open_file import TAIL_BYTES
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveError, ArchiveUnavailable
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
 from relay.downstream.request.refusal import INTERNAL_ERROR, damage_refusal, refusal
@@ -38,6 +39,10 @@ log = structlog.get_logger("relay.downstream")
 _TURN_BYTES: Final = 1 << 20
 # To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
 _FILE_COST_BYTES: Final = 256 << 10
+# Of a file's beginning, more than its format description has.
+_BEGINNING_BYTES: Final = 512
+# Of a file's end: where it is sent, the next file is looked for.
+_LAST_BYTES: Final = 1 << 20
 # Of a run in a buffer, so many bytes; False if they are too few.
 _Send = Callable[[bytearray, int], bool]
 
@@ -140,6 +145,10 @@ class Dump:
         self._offset = self._start_in_file = segment.offset
         self._framer.begin_file(segment.file.checksum)
         self._checked = CheckedBytes(segment.file.name, segment.file.checksum, segment.offset)
+        self._next_awaited = False
+        """The file behind this one was waited for."""
+        self._next_error: ArchiveError | None = None
+        """Why it cannot be read: told when all of this one was sent."""
         self._filter: GtidFilter | None = segment.filter
         if self._filter is not None:
             self._filter.begin_file(segment.file, segment.server_id)
@@ -172,6 +181,16 @@ class Dump:
         """Whether the socket has taken all that was published of this file; a stream that is read or cut short is not."""
         busy = self._closed or self._silenced or self._read_pending or self._turn_scheduled
         return not busy and not self._owner.write_paused and self.has_sent_all
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether a bucket is waited for between two events, and the socket has taken all: only heartbeats can be sent."""
+        waits = (
+            self._read_pending
+            and (self._next_awaited or self._segment.opened.is_packed)
+            and self._framer.between_events
+        )
+        return waits and not (self._closed or self._silenced or self._owner.write_paused)
 
     @property
     def has_sent_all(self) -> bool:
@@ -293,6 +312,12 @@ class Dump:
         elif isinstance(error, ArchiveDamaged):
             self._segment.generation.damaged_files.report(error)
             self.fail(damage_refusal(error, self._segment.generation.damage_advice))
+        elif isinstance(error, ArchiveUnavailable):
+            log.warning(
+                "binlog_not_available", position=str(self.position), what=error.text, advice=error.advice or None
+            )
+            text = f"{self.position}: binlog-relay cannot read this now: {error.what}. The replica may try again"
+            self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
         elif isinstance(error, ArchiveError):
             self.fail(refusal(f"{self.position}: {error}"))
         elif isinstance(error, OSError) and error.errno in NOT_OF_A_FILE:
@@ -334,10 +359,14 @@ class Dump:
             if left <= 0:
                 self._schedule_turn()
                 return
+            if stop > self._file.end - _LAST_BYTES and self._file.sealed and self._awaits_next():
+                return
             size = stop - offset
             got = self._reads.read_now(self._segment.opened, offset, size)
             if got == 0 or not self._send_sound(send, self._reads.buffer, got, published):
                 self._read_pending = True
+                if self._segment.opened.is_packed:
+                    self._edge.wait()
                 if got < size:
                     read = partial(self._read_done, send, published)
                     self._reads.read_later(self._segment.opened, offset, size, read)
@@ -345,6 +374,40 @@ class Dump:
                     self._look_ahead(published)
                 return
             left -= self._offset - offset
+
+    def _awaits_next(self) -> bool:
+        """Whether the last part of a file is held back, until the beginning of the next one, which is packed, need not be waited for:
+        behind the Rotate a replica takes no heartbeat."""
+        segment = self._segment
+        if self._next_awaited or self._offset <= FIRST_EVENT or not self._framer.between_events:
+            return False  # no heartbeat can be sent here either
+        following = None
+        with contextlib.suppress(ArchiveError):  # it is told when all of this file was sent
+            following = segment.generation.next_file(self._file.name)
+        if following is None:
+            return False
+        self._next_awaited = True
+        if following.place is None:
+            return False
+        try:
+            entered = segment.in_next_file(following, self._reads)
+        except (ArchiveError, OSError):
+            return False  # it is told when all of this file was sent
+        try:
+            self._read_pending = self._reads.when_here(entered.opened, 0, _BEGINNING_BYTES, self._next_is_here)
+        finally:
+            self._reads.close(entered.opened)
+        if self._read_pending:
+            self._edge.wait()
+        return self._read_pending
+
+    def _next_is_here(self, error: Exception | None) -> None:
+        self._read_pending = False
+        if self._closed:
+            return
+        if isinstance(error, ArchiveError):
+            self._next_error = error
+        self.pump()
 
     def _take_step(self, step: Step) -> bool:
         """Does what the filter says where that is not to send stored bytes; False: there is nothing more to do now."""
@@ -509,6 +572,8 @@ class Dump:
                 "Slave can not handle replication events with the checksum that master is configured to log",
                 file=following.name,
             )
+        if self._next_error is not None:
+            raise self._next_error
         entered = segment.in_next_file(following, self._reads)
         self._reads.close(segment.opened)
         self._enter(entered)
@@ -567,7 +632,11 @@ class Dump:
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
             size = min(TAIL_BYTES, self._offset - self._start_in_file)
-            tail = self._segment.opened.read(self._offset - size, size)
+            # What stands inside a file that is complete is neither a Stop nor a Rotate.
+            ends_here = self._offset >= self._file.end or not self._segment.opened.is_packed
+            tail = self._segment.opened.read(self._offset - size, size) if ends_here else b""
+        except BlockingIOError:
+            return None
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
             return None

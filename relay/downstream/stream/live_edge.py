@@ -29,6 +29,10 @@ class RestingStream(Protocol):
     def is_at_rest(self) -> bool:
         """Whether the socket has taken all that was published; such a stream stays so until it is pumped."""
 
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether a bucket is waited for, so that nothing but a heartbeat can be sent."""
+
     def unread_bytes(self) -> int | None:
         """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
 
@@ -101,7 +105,7 @@ class LiveEdge:
         dues = []
         if self._heartbeat_s > 0:
             dues.append(self._last_sent + self._heartbeat_s)
-        if self._settles and not self._taken:
+        if self._settles and not self._taken and not self._stream.waits_for_store:
             dues.append(max(self._last_run + SETTLED_S, self._settle_not_before))
         if dues:
             due = max(min(dues), self._loop.time() + _SHORTEST_WAIT_S)
@@ -113,11 +117,12 @@ class LiveEdge:
 
     def _in_silence(self) -> None:
         self._timer = None
-        if not self._stream.is_at_rest:
+        is_at_rest = self._stream.is_at_rest
+        if not is_at_rest and not self._stream.waits_for_store:
             return
         now = self._loop.time()
         proof = False
-        if self._settles and not self._taken and now >= self._last_run + SETTLED_S:
+        if is_at_rest and self._settles and not self._taken and now >= self._last_run + SETTLED_S:
             proof = self._settle(now)
         if self._heartbeat_s > 0 and (proof or now >= self._last_sent + self._heartbeat_s - _TIMER_GRAIN_S):
             self._send_heartbeat(now)

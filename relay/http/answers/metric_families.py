@@ -41,6 +41,10 @@ def _retention(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
     return MetricFamily("Retention", name, kind, text, labels)
 
 
+def _tiers(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("Tiers", name, kind, text, labels)
+
+
 def _view(name: str, kind: Kind, text: str) -> MetricFamily:
     return MetricFamily("Views", name, kind, text, ("view",))
 
@@ -134,7 +138,7 @@ FAMILIES: Final = (
         "retention_held_back_bytes",
         "gauge",
         "Bytes of binlogs that a limit would remove now, and that something needs. `kept_by`: replica, reader, view, newest (it is the "
-        "newest file), keep_at_least. No sample: the limit is kept.",
+        "newest file), keep_at_least, bucket. No sample: the limit is kept.",
         "archive",
         "limit",
         "kept_by",
@@ -149,6 +153,27 @@ FAMILIES: Final = (
         "Replicas that it knows: connected, away, forgotten (away for so long that they keep nothing any more).",
         "state",
     ),
+    _tiers(
+        "tier_files",
+        "gauge",
+        "Binlogs of the mirror by tier: hot, cold, object. No sample of this part: nothing moves.",
+        "tier",
+    ),
+    _tiers("tier_bytes", "gauge", "Bytes of these binlogs, as replicas get them.", "tier"),
+    _tiers("tier_stored_bytes", "gauge", "Bytes that they take: on the disk, or in the bucket.", "tier"),
+    _tiers("tier_moved_files_total", "counter", "Binlogs that were moved, by the tier they went to.", "tier"),
+    _tiers("tier_moved_bytes_total", "counter", "Bytes of these binlogs, as replicas get them.", "tier"),
+    _tiers("tier_waiting_files", "gauge", "Moves that are due."),
+    _tiers("tier_purged_files_in_bucket", "gauge", "Binlogs that were purged and that the bucket still has."),
+    _tiers("tier_failures_total", "counter", "How often a file could not be moved, or not be removed from the bucket."),
+    _tiers(
+        "bucket_failing", "gauge", "1 while the bucket does not answer, or refuses, as far as files are moved; else 0."
+    ),
+    _tiers("bucket_requests_total", "counter", "Requests to the bucket for moves, tries counted."),
+    _tiers("bucket_retries_total", "counter", "Of these, those that were tried again."),
+    _tiers("bucket_failures_total", "counter", "Requests that were given up or refused."),
+    _tiers("bucket_read_bytes_total", "counter", "Bytes that were read to compare what was uploaded."),
+    _tiers("bucket_written_bytes_total", "counter", "Bytes that were uploaded."),
     _view("view_up", "gauge", "1 while the view is open and goes on, 0 when it is not open or has stopped."),
     _view("view_behind_bytes", "gauge", "Archived bytes that are not in the view yet."),
     _view("view_files", "gauge", "Binlogs of the view."),
@@ -231,8 +256,8 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 
 `/readyz` says why it is not ready: `archive_failed` (a write failed), `source_not_attached` (nothing is received),
 `source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
-`replicas`, `views`, `ledger`, `scrub`, `retention`, `history` and `positions?file=…&offset=…`, which tells whether a replica may
-start there.
+`replicas`, `views`, `ledger`, `scrub`, `retention`, `tiers`, `history` and `positions?file=…&offset=…`, which tells whether a replica
+may start there.
 
 It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. On loopback it answers only to
 loopback names, `http.host` and `http.hosts` in the `Host` header; others get 421 `host_refused`: no web page can read it through a

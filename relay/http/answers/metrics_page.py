@@ -14,6 +14,7 @@ from protocol.kernel import ingest
 from relay.http.answers.metric_families import FAMILIES, MetricFamily
 from relay.http.answers.not_ready import reasons_not_ready
 from relay.http.answers.retention_answers import retention_samples
+from relay.http.answers.tier_answers import tier_samples
 from relay.http.facts.relay_snapshot import RelaySnapshot
 from relay.process.duration_histogram import DurationHistogram
 from relay.upstream.source.source_errors import FailureKind
@@ -65,6 +66,7 @@ class MetricsPage:
         yield from _source_values(shot)
         yield from _archive_values(shot)
         yield from retention_samples(shot.retention, [one.name for one in shot.views])
+        yield from tier_samples(shot.tiers)
         yield from _view_values(shot)
         yield from _replica_values(shot)
         counters = shot.counters

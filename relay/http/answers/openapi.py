@@ -131,6 +131,17 @@ def _schemas() -> dict[str, Schema]:
             left_behind=_WHOLE,
             clock_ahead_s=_NUMBER,
         ),
+        "Tiers": _object(
+            state=_TEXT,
+            last_pass_at=_NUMBER_OR_NONE,
+            tiers=_list(_object(tier=_TEXT, files=_WHOLE, bytes=_WHOLE, stored_bytes=_WHOLE)),
+            moved=_list(_object(tier=_TEXT, files=_WHOLE, bytes=_WHOLE)),
+            waiting_files=_WHOLE,
+            purged_files_in_bucket=_WHOLE,
+            failures=_WHOLE,
+            failure=_TEXT_OR_NONE,
+            bucket_failing_since=_NUMBER_OR_NONE,
+        ),
         "History": _object(
             resolution={"enum": ["fine", "coarse"]},
             step_s=_WHOLE,
@@ -194,6 +205,7 @@ PATHS: Final = {
     "ledger": ("Ledger", "What must be known in a year, newest first.", _PAGED),
     "scrub": ("Scrub", "How far the check of all that is archived has come.", ()),
     "retention": ("Retention", "What [retention] removed, and what keeps it from its limits.", ()),
+    "tiers": ("Tiers", "Which binlogs are where, what [archive.tiers] moved, and what it waits for.", ()),
     "history": ("History", "Throughput and lag: each minute of a day, or every 5 s of an hour.", ("resolution",)),
     "positions": ("Position", "Whether a replica may start at a place, and the places around it.", ("file", "offset", "generation")),
 }  # fmt: skip

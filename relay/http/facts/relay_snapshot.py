@@ -7,6 +7,7 @@ from relay.archive.inspect.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
 from relay.retention.retention_status import RetentionStatus
+from relay.tiers.tier_status import TierStatus
 from relay.upstream.source.source_status import SourceStatus
 
 
@@ -129,6 +130,7 @@ class RelaySnapshot:
     connected: int
     scrub: ScrubStatus
     retention: RetentionStatus
+    tiers: TierStatus | None
     counters: Counters
     slow: SlowFacts
     growth: RateOfGrowth

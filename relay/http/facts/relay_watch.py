@@ -18,9 +18,9 @@ from relay.http.facts.loop_delay import LoopDelay
 from relay.http.facts.relay_snapshot import Counters, GenerationFacts, RelaySnapshot, ReplicaState, ViewState
 from relay.http.facts.replica_roll import MOST_LISTED, ReplicaRoll
 from relay.http.facts.slow_facts import SlowFactsWatch
+from relay.http.facts.upkeep import Upkeep
 from relay.process.background import guarded
 from relay.process.duration_histogram import DurationHistogram
-from relay.retention.retention_status import RetentionStatus
 from relay.upstream.source.source_status import SourceStatus
 from relay.upstream.source.stream_tally import StreamTally
 from relay.view.shown_view import ShownView, stop_text
@@ -54,7 +54,7 @@ class RelayWatch:
         clients: Clients,
         scrub: Scrub,
         console: Console,
-        retention: RetentionStatus,
+        upkeep: Upkeep,
         *,
         sync_times: DurationHistogram,
         certificate_files: Mapping[str, Path],
@@ -70,7 +70,7 @@ class RelayWatch:
         self._clients = clients
         self._scrub = scrub
         self._console = console
-        self._retention = retention
+        self._upkeep = upkeep
         self._roll = ReplicaRoll()
         self._delay = LoopDelay()
         self._timer: asyncio.TimerHandle | None = None
@@ -125,7 +125,8 @@ class RelayWatch:
             replicas=tuple(self._roll.follow(clients)[:MOST_LISTED]),
             connected=self._clients.connected,
             scrub=self._scrub.status,
-            retention=self._retention.picture(),
+            retention=self._upkeep.retention.picture(),
+            tiers=None if self._upkeep.tiers is None else self._upkeep.tiers.picture(),
             counters=Counters(
                 received_bytes=tally.bytes_received,
                 received_events=tally.events,

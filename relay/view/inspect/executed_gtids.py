@@ -9,8 +9,9 @@ from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
+from relay.archive.storage.files import CATALOG_NAME, StoredFile
 from relay.binlog_file.gtids_before import gtids_before
+from relay.packed_reads.archive_layer import layer_of
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import PlaceUnknown, ViewPlace
 
@@ -63,7 +64,7 @@ def held_before(directory: Path, position: Position) -> GtidSet:
         # It comes into the catalog a little later than it can be read.
         again = "Ask again in a moment. Where it stays so, make the view anew: 'binlog-relay view rebuild'."
         raise PlaceUnknown(f"{path} is not in the catalog of the view, or not yet. {again}")
-    size = path.stat().st_size
+    size = layer_of(directory).size_of(path)
     if position.offset > (file.end if file.sealed else size):
         raise PlaceUnknown(f"{position} is not made yet: the view's file has {size} bytes. Wait, and ask again.")
     file.end = position.offset
@@ -79,10 +80,10 @@ def _read(directory: Path, file: ArchivedFile) -> tuple[GtidSet | None, GtidSet]
     """What the head says, None: nothing; and what stands in the file up to its `end`. Raises: PlaceUnknown; OSError."""
     path = directory / file.name
     try:
-        collector, _blocks = collect(FileLayer(), path, file, file.end)
+        collector, _blocks = collect(layer_of(directory), path, file, file.end)
         before, inside = collector.before, collector.inside()
         if before is None:  # maybe `end` is in the head, before the event that tells it
-            with StoredFile.open(FileLayer(), path) as stored:
+            with StoredFile.open(layer_of(directory), path) as stored:
                 before = gtids_before(stored, file.flavour, checksum=file.checksum == 1)
     except Malformed as error:
         raise PlaceUnknown(f"{path}: its GTIDs cannot be read: {error}. {_MAKE_AGAIN}") from error

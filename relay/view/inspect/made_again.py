@@ -1,14 +1,14 @@
 """A view that is made once more, in memory, from the archive and its settings alone."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from protocol.binlog.layout import MAGIC
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.archive.storage.files import StoredFile
 from relay.dependencies.tables_file import read_tables
+from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import MadeGeneration, begun_with
 from relay.view.inspect.named_view import NamedView
@@ -74,11 +74,12 @@ class ViewMadeAgain:
         """All that is made of this one of `files`. Raises: ArchiveDamaged; OSError."""
         mirrored = self._held[file]
         yield MadePiece(0, MAGIC)
-        fd = os.open(self._made.source_directory / file, os.O_RDONLY | os.O_CLOEXEC)
+        directory = self._made.source_directory
+        source_file = StoredFile.open(layer_of(directory), directory / file)
         try:
             translation = FileTranslation(
                 file,
-                DescriptorBytes(fd).read_into,
+                source_file.read_into,
                 self._settings,
                 rules_of(self._settings, self._before),
                 self._next,
@@ -100,4 +101,4 @@ class ViewMadeAgain:
                 yield MadePiece(source, bytes(memoryview(self._buffer)[:count]))
             self._next = translation.checkpoint().next_file()
         finally:
-            os.close(fd)
+            source_file.close()

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple, Protocol
 
 from protocol.position import Position
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.files import StoredFile
+from relay.packed_reads.archive_layer import layer_of
 
 _READ_BYTES: Final = 1 << 20
 
@@ -47,7 +48,7 @@ def differences(directory: Path, files: Iterable[ArchivedFile], made: MadeAgain)
 
 def _difference(path: Path, file: ArchivedFile, pieces: Iterator[MadePiece]) -> ViewDifference | None:
     at = 0
-    with StoredFile.open(FileLayer(), path) as stored:
+    with StoredFile.open(layer_of(path.parent), path) as stored:
         for piece in pieces:
             count = min(len(piece.data), file.end - at)
             kept = _read(stored, at, count)

@@ -12,9 +12,10 @@ from relay.archive.catalog.generation_directories import FIRST, begun_generation
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
 from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.files import StoredFile
 from relay.dependencies.source_tables import SourceTables
 from relay.dependencies.tables_file import read_tables, tables_now
+from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.source_breaks import (
     file_gone,
@@ -143,7 +144,7 @@ def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> Sour
 def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, progress: Progress) -> ViewOutlook:
     """Of the archive's generations from where the view goes on, up to the first behind which it cannot."""
     skips = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
-    layer = FileLayer()
+    layer = layer_of(view.archive)
     sources: list[LookedAtFile] = []
     ends_for: StopReason | None = None
     for number, generation in enumerate(held):

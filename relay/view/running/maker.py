@@ -14,7 +14,6 @@ from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
-from relay.archive.read.file_reads import OpenFile
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
@@ -301,7 +300,7 @@ class ViewMaker:
             await self._adopt_tables(generation, maker, file.name)
             left = end - maker.translation.offset
             is_quick = left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back
-            if is_quick and not self._asks_before:
+            if is_quick and not maker.reads_packed and not self._asks_before:
                 self._may_look_up(False)
                 made = maker.make(end, sealed=sealed, ends_cut=file.cut)
             else:
@@ -462,7 +461,7 @@ class ViewMaker:
     def _made_for(self, part: SourcePart) -> FileMaker:
         """In the thread."""
         mirror, name = self._progress.followed, part.file.name
-        source = OpenFile(self._layer, mirror.directory / name, mirror.summed.of(part.file))
+        source = mirror.open_shared(part.file)
         try:
             tables = self._tables_for(part)
             self._before = before = RecordedBefore(mirror.directory)

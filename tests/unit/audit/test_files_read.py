@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import store_of
 from relay.audit.runner.files_read import read_head
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.commands.annotate import Boundaries, Tally, annotated
+from relay.commands.binlogs.annotate import Boundaries, Tally, annotated
 
 RECORDED = Path(__file__).resolve().parents[3] / "deploy" / "recorded" / "mysql-bin.000005"
 CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "recorded"

@@ -15,7 +15,7 @@ import pytest
 import relay.cli
 from relay.binlog_file.binlog_scan import BinlogScan, Unreadable
 from relay.commands.archive_command import print_table
-from relay.commands.positions_command import Standing, report_position, summarise_positions
+from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
 
 ROOT = Path(__file__).parents[3]
 ENCRYPTED = ROOT / "tests" / "corpus" / "encrypted" / "mariadb.binlog"

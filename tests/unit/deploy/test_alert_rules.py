@@ -45,6 +45,7 @@ CASES = [
         {R + 'retention_held_back_bytes{archive="mirror",limit="keep_for",kept_by="replica"}': "0x10 5x60"},
         {R + 'retention_held_back_bytes{archive="mirror",limit="keep_for",kept_by="reader"}': "5x20 0x50"},
     ),
+    ("BucketFails", {R + "bucket_failing": "1x60"}, {R + "bucket_failing": "1x20 0x40"}),
     ("FileDamaged", {R + "archive_damaged_files": "1x20"}, {R + "archive_damaged_files": "0x20"}),
     ("LedgerGrew", {R + "ledger_entries": "0x15 1x5"}, {R + "ledger_entries": "7x20"}),
     (

@@ -18,6 +18,7 @@ class Stream:
     def __init__(self, unread: int | None = 0) -> None:
         self.position = Position("mysql-bin.000001", 1000)
         self.is_at_rest = True
+        self.waits_for_store = False
         self.unread = unread
         self.made = 0
         self.heartbeats: list[bytes] = []

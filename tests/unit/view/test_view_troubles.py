@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.read.file_reads import OpenFile
+from relay.archive.read.open_file import OpenFile
 from relay.archive.storage.files import FileLayer
 from relay.view.generations.source_breaks import file_gone
 from relay.view.inspect.named_view import named_view

@@ -12,6 +12,7 @@ from protocol.binlog.layout import MAGIC
 from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_OPEN
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk
 from relay.binlog_file.broken import Broken
+from relay.commands.binlogs.named_scan import scan_of
 
 _OPENING: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.START)
 
@@ -118,7 +119,7 @@ class PositionSummary:
 
 def report_position(path: Path, offset: int, on_progress: Progress | None = None) -> PositionReport:
     """Judges `offset` by reading the file up to the next valid position. Raises: Unreadable for what is no binlog."""
-    with BinlogScan(path) as scan:
+    with scan_of(path) as scan:
         return _PositionSearch(scan, offset).run(on_progress)
 
 
@@ -158,7 +159,7 @@ def summarise_positions(
         wrong_checksums += 1
         first_wrong = offset if first_wrong is None else min(first_wrong, offset)
 
-    with BinlogScan(path) as scan:
+    with scan_of(path) as scan:
         for position in valid_positions(scan, on_progress, note_wrong):
             first = position if first is None else first
             last = position

@@ -17,8 +17,8 @@ from typing import Final, TextIO
 from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
 from protocol.kernel.codes import INFO_BOUNDARY, INFO_VIOLATION
-from relay.binlog_file.binlog_scan import BinlogScan
 from relay.binlog_file.broken import Broken
+from relay.commands.binlogs.named_scan import scan_of
 
 _AT: Final = re.compile(r"# at (\d{1,20})\n?")
 _HEADER: Final = re.compile(r"#\d{6} [ \d]\d:\d\d:\d\d server id \d+  end_log_pos (\d+)\b")
@@ -33,7 +33,7 @@ class Boundaries:
         self.kinds = array("B")
         self.warnings: dict[int, str] = {}
         self.broken: Broken | None = None
-        with BinlogScan(path) as scan:
+        with scan_of(path) as scan:
             state, previous = BoundaryType.NOT_DEFINED, "the beginning"
             for chunk in scan.chunks():
                 offsets, _, types, _, _, _, log_positions, infos = chunk.columns()

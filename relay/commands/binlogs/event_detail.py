@@ -1,7 +1,7 @@
 """The description column of `events`, fast: shortcuts for the types that fill a binlog, `describe_event` for the rest.
 
 A shortcut reads at fixed offsets and keeps texts that come again (BEGIN, a table's row events); whatever looks unusual
-goes to the readable decoders, so both say the same. Measured: see `relay.commands.events_command`.
+goes to the readable decoders, so both say the same. Measured: see `relay.commands.binlogs.events_command`.
 """
 
 import struct

@@ -15,7 +15,8 @@ from protocol.binlog.boundary import BOUNDARY_LABELS, BoundaryType, Violation
 from protocol.binlog.event_type import EventType, event_type_name
 from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_CHECKSUM, INFO_VIOLATION
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk
-from relay.commands.event_detail import Describer, EventDetail
+from relay.commands.binlogs.event_detail import Describer, EventDetail
+from relay.commands.binlogs.named_scan import scan_of
 
 _quoted: Final[Callable[[str], str]] = json.encoder.encode_basestring_ascii
 _KNOWN_TYPES: Final = frozenset(int(member) for member in EventType if member)
@@ -386,6 +387,6 @@ def list_events(
             wanted.types,
             wanted.boundaries,
         )
-        with BinlogScan(path) as scan:
+        with scan_of(path) as scan:
             listing.list_file(scan, here, on_progress)
     return listing.findings

@@ -1,0 +1,1 @@
+"""Commands about binlogs that are named on the command line, whoever wrote them."""

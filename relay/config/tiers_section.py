@@ -1,0 +1,118 @@
+"""`[archive.bucket]`, `[archive.encryption]` and `[archive.tiers]`: where old binlogs go, and how they are kept there."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from relay.config.text.amounts import checked_size, checked_time
+from relay.config.text.passwords import CREDENTIALS
+from relay.config.text.problems import Wrong
+from relay.config.toml_section import TomlSection
+from relay.config.values import NonEmpty, PathText
+from relay.object_store.store_options import StoreOptions
+from relay.packed.key_ring import KeySource
+
+Time = Annotated[str, AfterValidator(checked_time)]
+Size = Annotated[str, AfterValidator(checked_size)]
+
+
+def _checked_bucket(text: str) -> str:
+    try:
+        StoreOptions(text)
+    except ValueError as error:
+        raise Wrong("this is no bucket", f"{str(error)[:1].upper()}{str(error)[1:]}") from None
+    return text
+
+
+class BucketSection(TomlSection):
+    """Object storage that binlogs go to. What it needs to log in and is left out comes from the environment
+    (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_KEY`, …), else from
+    the role of the machine in its cloud."""
+
+    url: Annotated[str, AfterValidator(_checked_bucket)]
+    """Bucket and folder, for this archive alone: `s3://`, `gs://` (Google), `az://` (Azure: container and folder) or, for trials,
+    `file:///directory`. Example: `"s3://binlogs/relay-a"`"""
+    endpoint: NonEmpty | None = None
+    """Where the storage is, unless it is that of Amazon, Google or Azure. Example: `"https://minio.example:9000"`"""
+    region: NonEmpty | None = None
+    """The region of the bucket (S3). Example: `"eu-central-1"`"""
+    access_key_id: NonEmpty | None = None
+    """The id of the access key (S3), or the account (Azure). Example: `"AKIAIOSFODNN7EXAMPLE"`"""
+    secret_key_file: PathText | None = None
+    """A file with the secret of that key. Example: `"/etc/binlog-relay/bucket.secret"`"""
+    secret_key_credential: NonEmpty | None = None
+    """Or a credential of systemd's with it. Example: `"bucket-secret"`"""
+    credentials_file: PathText | None = None
+    """The JSON file of a service account (Google). Example: `"/etc/binlog-relay/google.json"`"""
+
+    def options(self) -> StoreOptions:
+        """How it is opened."""
+        secret = self.secret_key_file
+        if self.secret_key_credential is not None:
+            secret = Path(os.environ.get(CREDENTIALS, "/run/credentials")) / self.secret_key_credential
+        return StoreOptions(
+            self.url,
+            endpoint=self.endpoint,
+            region=self.region,
+            access_key_id=self.access_key_id,
+            secret_key_file=None if secret is None else str(secret),
+            credentials_file=None if self.credentials_file is None else str(self.credentials_file),
+        )
+
+
+class EncryptionKey(TomlSection):
+    """A key of 32 bytes, for packed binlogs. `openssl rand -hex 32` makes one. Give one of `file`, `env` and `credential`."""
+
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+    """Its name, which stands in the files that are encrypted with it. Example: `"2026-11"`"""
+    file: PathText | None = None
+    """A file with the key. Example: `"/etc/binlog-relay/2026-11.key"`"""
+    env: NonEmpty | None = None
+    """An environment variable with it, as hexadecimal digits or base64. Example: `"RELAY_KEY"`"""
+    credential: NonEmpty | None = None
+    """A credential of systemd's with it. Example: `"relay-key-2026-11"`"""
+
+    def source(self) -> KeySource:
+        """Where it is read."""
+        return KeySource(self.id, None if self.file is None else str(self.file), self.env, self.credential)
+
+
+class EncryptionSection(TomlSection):
+    """Packed binlogs are encrypted with AES-256-GCM, on the disk and in the bucket."""
+
+    active: NonEmpty | None = None
+    """The id of the key for files that are packed from now on. Left out: they are not encrypted; those that are, are read. Example:
+    `"2026-11"`"""
+    keys: Annotated[tuple[EncryptionKey, ...], Field(alias="key", strict=False)] = ()
+    """The keys, also those of older files, as sections `[[archive.encryption.key]]`. Example:
+    `[{ id = "2026-11", file = "/etc/binlog-relay/2026-11.key" }]`"""
+
+
+class TiersSection(TomlSection):
+    """When binlogs are packed, and when they leave the disk. The oldest go first; the newest file stays as it is."""
+
+    cold_after: Time | None = None
+    """A file is packed when its newest event is older than this. Days (`d`) or hours (`h`), counted back from the newest event in
+    the archive. Left out: age packs nothing. Example: `"2d"`"""
+    hot_bytes: Size | None = None
+    """The oldest files are packed while those that are not packed have together more bytes than this. `KiB`, `MiB`, `GiB` or `TiB`.
+    Left out: size packs nothing. Example: `"200GiB"`"""
+    object_after: Time | None = None
+    """A packed file goes to the bucket when its newest event is older than this. Days (`d`) or hours (`h`). Left out: age moves
+    nothing there. Example: `"14d"`"""
+    cold_bytes: Size | None = None
+    """The oldest packed files go to the bucket while those on the disk take more bytes than this, as packed. `KiB`, `MiB`, `GiB` or
+    `TiB`. Left out: size moves nothing there. Example: `"100GiB"`"""
+    level: Annotated[int, Field(ge=1, le=19)] = 3
+    """How hard zstd tries. Example: `1`"""
+
+    read_cache: Size = "256MiB"
+    """Memory for what was read of packed files last, and ahead of those who read them: shared by all replicas. `MiB`, `GiB` or `TiB`.
+    Example: `"1GiB"`"""
+
+    @property
+    def moves_to_bucket(self) -> bool:
+        """Whether anything ever goes there."""
+        return self.object_after is not None or self.cold_bytes is not None

@@ -1,0 +1,134 @@
+"""Opens packed binlogs by the paths that they had as plain files: on the disk beside, or in the bucket."""
+
+import os
+import threading
+from collections import OrderedDict
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.archive_errors import ArchiveUnavailable
+from relay.archive.storage.boundary_index import BoundaryIndex, index_path
+from relay.archive.storage.file_place import FilePlace, Tier, read_place
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.stored_object import StoredObject
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import PACKED_SUFFIXES
+from relay.packed.packed_file import PackedFile
+from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
+from relay.packed_reads.shared_frames import SharedFrames
+
+_DISK: Final = FileLayer()
+_MOST_TABLES: Final = 64
+"""That are kept of files nobody reads now: some 50 KiB for a GiB of binlog."""
+_NO_BUCKET: Final = "Give the bucket in [archive.bucket] of relay.toml, as it was when the file was moved there."
+
+
+class PackedFiles:
+    """Those of one archive. root: its directory, which keys in the bucket are relative to. Any thread.
+
+    keys: None: encrypted ones cannot be read. store: None: nothing can be read that is in a bucket.
+    """
+
+    def __init__(self, root: Path, shared: SharedFrames, keys: KeyRing | None, store: ObjectStore | None) -> None:
+        self.shared = shared
+        self._root = root
+        self.keys = keys
+        self.store = store
+        self._tables: OrderedDict[str, PackedFile] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Nothing is read any more; does not wait for what is being read."""
+        self.shared.close()
+
+    def place_of(self, path: Path) -> FilePlace | None:
+        """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError."""
+        place = read_place(path)
+        if place is not None:
+            return place
+        for suffix in PACKED_SUFFIXES:
+            stored = path.with_name(path.name + suffix)
+            if stored.exists():
+                facts = stored.stat()
+                return FilePlace(Tier.COLD, stored.name, facts.st_size, None, f"{facts.st_ino}-{facts.st_mtime_ns}", -1)
+        return None
+
+    def open(self, path: Path) -> PackedFrames:
+        """The frames of the binlog that has no file at `path`. Raises: FileNotFoundError, OSError, ArchiveUnavailable."""
+        stored = self._stored(path)
+        if stored is None:
+            raise FileNotFoundError(2, os.strerror(2), str(path))
+        with self._lock:
+            known = self._tables.get(stored.key)
+        find_again, boundary = partial(self._stored, path, is_again=True), partial(_boundary_before, path)
+        return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
+
+    def _opened(self, key: str, packed: PackedFile) -> None:
+        with self._lock:
+            self._tables[key] = packed
+            while len(self._tables) > _MOST_TABLES:
+                self._tables.popitem(last=False)
+
+    def _stored(self, path: Path, *, is_again: bool = False) -> StoredBytes | None:
+        if is_again:
+            try:
+                plain = StoredFile(_DISK, _DISK.open_read(path))
+            except FileNotFoundError:
+                pass
+            else:
+                return StoredBytes(f"{path}:plain", plain, False, str(path), plain.close, is_plain=True)
+        place = self.place_of(path)
+        if place is None:
+            return None
+        key = f"{path}:{place.digest}"
+        if place.tier is Tier.OBJECT:
+            if self.store is None:
+                what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
+                raise ArchiveUnavailable(what, file=path.name, advice=_NO_BUCKET)
+            name = object_key(self._root, path.with_name(place.stored_name))
+            source = StoredObject(self.store, name, place.stored_bytes)
+            return StoredBytes(key, source, True, self.store.url(name), _nothing)
+        packed = path.with_name(place.stored_name)
+        try:
+            stored = StoredFile(_DISK, _DISK.open_read(packed))
+        except FileNotFoundError:
+            if is_again:
+                return StoredBytes(key, _Nowhere(), False, str(packed), _nothing)
+            raise
+        return StoredBytes(key, stored, False, str(packed), stored.close)
+
+
+class _Nowhere:
+    """What should be there and is not."""
+
+    size = 0
+
+    def read(self, offset: int, count: int) -> bytes:
+        raise FileNotFoundError(2, os.strerror(2))
+
+
+def object_key(root: Path, path: Path) -> str:
+    """What a file of the archive in `root` is called in the bucket."""
+    return path.relative_to(root).as_posix()
+
+
+def _boundary_before(path: Path, offset: int) -> int:
+    """Where a transaction ends at `offset` or before, as NAME.idx tells; 0: it does not."""
+    try:
+        fd = _DISK.open_read(index_path(path))
+    except OSError:
+        return 0
+    try:
+        index = BoundaryIndex(_DISK, fd)
+        number = index.last_at_or_before(offset)
+        return index.record(number).group_start if number >= 0 else 0
+    except (OSError, IndexError):
+        return 0
+    finally:
+        _DISK.close(fd)
+
+
+def _nothing() -> None:
+    """There is nothing to be closed."""

@@ -1,0 +1,225 @@
+"""The frames of one packed binlog, wherever it is stored: fetched, decoded, and fetched again where they are not what was packed."""
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveUnavailable
+from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, ObjectStoreError
+from relay.packed.byte_source import ByteSource, read_exactly
+from relay.packed.frame_table import FrameTable
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError
+from relay.packed.packed_file import PackedFile
+
+_TRIES: Final = 3
+"""So often a frame is fetched before it is believed to be damaged."""
+_PAUSE_S: Final = 0.2
+_PLAIN_FRAME: Final = 512 << 10
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """Where a binlog is stored. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket.
+
+    `where`: for messages. `close`: lets go of `source`. `is_plain`: as it was received, not packed.
+    """
+
+    key: str
+    source: ByteSource
+    is_remote: bool
+    where: str
+    close: Callable[[], object]
+    is_plain: bool = False
+
+
+class Fetched(NamedTuple):
+    """The bytes of a frame as they are stored."""
+
+    data: bytes
+    is_plain: bool
+
+
+class PackedFrames:
+    """One binlog's. Thread-safe; all but `frames`, `hold` and `release` may block. Whoever makes it has it held once.
+
+    name: the binlog's. find_again: looks where it is now; None: nowhere. known: its end, where somebody has read that before;
+    opened(key, end): is told when it is read.
+    boundary_before(offset): where a transaction ends there or before.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        stored: StoredBytes,
+        keys: KeyRing | None,
+        find_again: Callable[[], StoredBytes | None],
+        known: PackedFile | None = None,
+        opened: Callable[[str, PackedFile], None] = lambda key, packed: None,
+        boundary_before: Callable[[int], int] = lambda offset: offset,
+    ) -> None:
+        self.name = name
+        self.key = stored.key
+        """What its frames are known by."""
+        self._stored = stored
+        self._left: list[StoredBytes] = []
+        """Where it was before; reads may be at work there."""
+        self._keys = keys
+        self._find_again = find_again
+        self._opened = opened
+        self._boundary_before = boundary_before
+        self.packed = known
+        """What its end says; None: nobody has read that."""
+        self.frames = None if known is None else known.frames
+        """Which there are; None: not known before `open`."""
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._users = 1
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is in a bucket."""
+        return self._stored.is_remote
+
+    def hold(self) -> bool:
+        """One user more; False: it is closed."""
+        with self._lock:
+            if not self._users:
+                return False
+            self._users += 1
+            return True
+
+    def release(self) -> None:
+        """One user less; the last one closes it."""
+        with self._lock:
+            self._users -= 1
+            is_last = not self._users
+        if is_last:
+            for stored in (self._stored, *self._left):
+                stored.close()
+
+    def open(self) -> FrameTable:
+        """Its table. Raises: ArchiveDamaged, ArchiveUnavailable, OSError."""
+        if self.frames is None:
+            with self._opening:
+                if self.frames is None:
+                    self.frames = self._fetched(self._read_end, 0)
+        return self.frames
+
+    def take_end_of(self, other: "PackedFrames") -> None:
+        """The table of the same bytes, which `other` has read. Does not block."""
+        self.packed, self.frames = other.packed, other.frames
+
+    def _read_end(self) -> FrameTable:
+        stored = self._stored
+        if stored.is_plain:
+            whole, rest = divmod(stored.source.size, _PLAIN_FRAME)
+            sizes = [_PLAIN_FRAME] * whole + ([rest] if rest else [])
+            return FrameTable((size, size, 0) for size in sizes)
+        self.packed = PackedFile.open(stored.source, self.name, self._keys)
+        self._opened(self.key, self.packed)
+        return self.packed.frames
+
+    def fetch(self, first: int, stop: int) -> list[Fetched]:
+        """The stored bytes of frames [first, stop). Raises: as `open`."""
+        table = self.open()
+        return self._fetched(lambda: self._read(table, first, stop), table[first].plain_start)
+
+    def _read(self, table: FrameTable, first: int, stop: int) -> list[Fetched]:
+        stored = self._stored
+        if stored.is_plain:
+            edges = [table[index].plain_start for index in range(first, stop)] + [table[stop - 1].plain_stop]
+        else:
+            edges = [table[index].stored_start for index in range(first, stop)] + [table[stop - 1].stored_stop]
+        begin, end = edges[0], edges[-1]
+        data = read_exactly(stored.source, begin, end - begin)
+        if len(data) != end - begin:
+            what = f"it ends at {begin + len(data)}, before a frame does that ends at {end}"
+            raise PackedDamaged(what, file=self.name, offset=begin + len(data))
+        return [Fetched(data[one - begin : other - begin], stored.is_plain) for one, other in itertools.pairwise(edges)]
+
+    def decode(self, index: int, fetched: Fetched) -> bytes:
+        """The plain bytes of a frame that was fetched. Raises: as `open`."""
+        if fetched.is_plain:
+            return fetched.data
+        table = self.open()
+        is_first = True
+
+        def look() -> bytes:
+            nonlocal is_first, fetched
+            if not is_first:
+                self._look_at_end_again(table, index)
+                fetched = self._read(table, index, index + 1)[0]
+            is_first = False
+            if fetched.is_plain:
+                return fetched.data
+            assert self.packed is not None
+            return self.packed.decode(index, fetched.data)
+
+        return self._fetched(look, table[index].plain_start)
+
+    def _look_at_end_again(self, table: FrameTable, index: int) -> None:
+        """What was put in its place, with another key or by a repair, has an end of its own."""
+        if self._stored.is_plain:
+            return
+        found = PackedFile.open(self._stored.source, self.name, self._keys)
+        if index >= len(found.frames) or found.frames[index][:3] != table[index][:3]:
+            raise self._unavailable("it was packed anew just now", "The next request finds it.")
+        self.packed = found
+
+    def _fetched(self, fetch: Callable[[], T], offset: int) -> T:
+        """offset: of the binlog, for errors."""
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return fetch()
+            except (ObjectMissing, FileNotFoundError) as error:
+                if tries >= _TRIES or not self._moves():
+                    raise self._gone(error, offset) from error
+            except (PackedDamaged, ObjectDamaged) as error:
+                if tries >= _TRIES:
+                    raise self._damaged(error, offset) from error
+                if self.is_remote:
+                    time.sleep(_PAUSE_S * tries * random.uniform(0.5, 1.5))
+            except (KeyMissing, KeyWrong) as error:
+                raise self._unavailable(error.what, error.advice) from error
+            except PackedError as error:
+                raise self._damaged(error, offset) from error
+            except ObjectStoreError as error:
+                raise self._unavailable(error.text, error.advice) from error
+
+    def _moves(self) -> bool:
+        """It is not where it was: looks where it is now; False: nowhere else."""
+        found = self._find_again()
+        if found is None:
+            return False
+        if found.where == self._stored.where:
+            found.close()
+            return False
+        self._left.append(self._stored)
+        self._stored = found
+        return True
+
+    def _gone(self, error: Exception, offset: int) -> ArchiveError:
+        found = self._find_again()
+        if found is None:
+            return ArchiveUnavailable("it was removed from the archive just now", file=self.name)
+        found.close()
+        what = error.text if isinstance(error, ObjectStoreError) else f"it is not at {self._stored.where}"
+        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._boundary_before(offset))
+
+    def _damaged(self, error: PackedError | ObjectStoreError, offset: int) -> ArchiveDamaged:
+        what = f"what is stored at {self._stored.where} is not what was packed: {error.text}"
+        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._boundary_before(offset))
+
+    def _unavailable(self, what: str, advice: str) -> ArchiveUnavailable:
+        what = f"it is stored at {self._stored.where} and cannot be read now: {what}"
+        return ArchiveUnavailable(what, file=self.name, advice=advice)

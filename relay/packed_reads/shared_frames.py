@@ -1,0 +1,303 @@
+"""Frames for all readers of a process: fetched once, whoever asks for them; ahead of those who read on; kept while there is room.
+
+Ahead is read as by the kernel's page cache: whoever comes to the first frame of what was read ahead last sets off the next
+part, which is twice as long. So 16 streams at one place read ahead once.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from relay.packed.frame_table import FrameTable
+from relay.packed_reads.packed_frames import PackedFrames
+
+_STORE_THREADS: Final = 8
+_DISK_THREADS: Final = 2
+_FIRST_AHEAD: Final = 2
+"""Frames that are read ahead of one who has just begun."""
+_MOST_AHEAD_BYTES: Final = 8 << 20
+_Key = tuple[str, int]
+T = TypeVar("T")
+
+
+class _Slot:
+    """A frame that is here or comes."""
+
+    __slots__ = ("ahead", "coming", "data", "is_unread", "size")
+
+    def __init__(self, size: int, *, is_unread: bool) -> None:
+        self.size = size
+        """Bytes that are counted for it."""
+        self.data: bytes | None = None
+        self.coming: Future[bytes] | None = Future()
+        self.is_unread = is_unread
+        """It was read ahead, and nobody came to it yet."""
+        self.ahead = 0
+        """Who comes to it sets off reading of so many frames; 0: none."""
+
+
+class SharedFrames:
+    """From any thread. limit_bytes: of what is kept and what is on its way, together.
+
+    One frame is fetched even where it alone is larger than the limit.
+    """
+
+    def __init__(self, limit_bytes: int, *, store_threads: int = _STORE_THREADS) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        """Kept, and on its way: stored and plain."""
+        self.most_used_bytes = 0
+        self.fetches = 0
+        """How often something was read from a store or the disk."""
+        self._unread_bytes = 0
+        self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
+        """Oldest use first."""
+        self._opening: dict[str, tuple[PackedFrames, Future[FrameTable]]] = {}
+        self._waiting: deque[tuple[PackedFrames, int, Future[bytes]]] = deque()
+        """Frames that somebody wants and that there was no room for."""
+        self._on_the_way = 0
+        self._lock = threading.RLock()
+        self._store_threads = ThreadPoolExecutor(store_threads, thread_name_prefix="store-read")
+        self._disk_threads = ThreadPoolExecutor(_DISK_THREADS, thread_name_prefix="packed-read")
+
+    def close(self) -> None:
+        """Nothing is fetched any more; does not wait for what is being fetched."""
+        for pool in (self._store_threads, self._disk_threads):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def at_hand(self, file: PackedFrames, index: int) -> bytes | None:
+        """The frame, where it is here. Does not block."""
+        with self._lock:
+            slot = self._slots.get((file.key, index))
+            if slot is None or slot.data is None:
+                return None
+            self._slots.move_to_end((file.key, index))
+            self._come_to(file, index, slot)
+            return slot.data
+
+    def coming(self, file: PackedFrames, index: int, *, reads_on: bool) -> Future[bytes]:
+        """Done when the frame is here; its error is ArchiveDamaged, ArchiveUnavailable or OSError. Does not block.
+
+        reads_on: what follows will be wanted too. `file` is open.
+        """
+        with self._lock:
+            slot = self._slots.get((file.key, index))
+            if slot is None:
+                slot = self._claim(file, index, is_unread=False)
+                if slot is None:
+                    wanted: Future[bytes] = Future()
+                    self._waiting.append((file, index, wanted))
+                    return wanted
+                assert slot.coming is not None
+                future = slot.coming
+                if reads_on:
+                    slot.ahead = _FIRST_AHEAD
+                self._submit(file, index, index + 1)
+                self._come_to(file, index, slot)
+                return future
+            self._come_to(file, index, slot)
+            if slot.coming is not None:
+                return slot.coming
+            assert slot.data is not None
+            done: Future[bytes] = Future()
+            done.set_result(slot.data)
+            return done
+
+    def opened(self, file: PackedFrames) -> Future[FrameTable]:
+        """Done when the file's table is known. Does not block."""
+        with self._lock:
+            if file.frames is not None:
+                done: Future[FrameTable] = Future()
+                done.set_result(file.frames)
+                return done
+            opening = self._opening.get(file.key)
+            if opening is None:
+                future: Future[FrameTable] = Future()
+                self._opening[file.key] = file, future
+                self._start(file, self._open, file, future)
+                return future
+        other, future = opening
+        if other is file:
+            return future
+        taken: Future[FrameTable] = Future()
+
+        def take(done: Future[FrameTable]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                file.take_end_of(other)
+            _pass_on(done, taken)
+
+        future.add_done_callback(take)
+        return taken
+
+    def _open(self, file: PackedFrames, opening: Future[FrameTable]) -> None:
+        try:
+            table = file.open()
+        except Exception as error:
+            with self._lock:
+                self._opening.pop(file.key, None)
+            opening.set_exception(error)
+        else:
+            with self._lock:
+                self._opening.pop(file.key, None)
+            opening.set_result(table)
+
+    # --- ahead -------------------------------------------------------------------------------------------------------
+
+    def _come_to(self, file: PackedFrames, index: int, slot: _Slot) -> None:
+        """Somebody reads the frame now."""
+        if slot.is_unread:
+            slot.is_unread = False
+            self._unread_bytes -= slot.size
+        if not slot.ahead or file.frames is None:
+            return
+        table, wanted = file.frames, slot.ahead
+        first = index + 1
+        while first < len(table) and first <= index + wanted and (file.key, first) in self._slots:
+            first += 1
+        stop = first
+        most = min(_MOST_AHEAD_BYTES, self.limit_bytes // 8)
+        size = 0
+        claimed: _Slot | None = None
+        while stop < min(len(table), first + wanted) and (file.key, stop) not in self._slots:
+            size += table[stop].plain_size
+            if size > most or self._unread_bytes + table[stop].plain_size > self.limit_bytes // 2:
+                break
+            one = self._claim(file, stop, is_unread=True)
+            if one is None:
+                break
+            claimed = claimed or one
+            stop += 1
+        if claimed is None:
+            return  # it is tried again by the next who comes here
+        slot.ahead = 0
+        claimed.ahead = wanted * 2 if size <= most else wanted
+        self._submit(file, first, stop)
+
+    # --- fetching ----------------------------------------------------------------------------------------------------
+
+    def _claim(self, file: PackedFrames, index: int, *, is_unread: bool) -> _Slot | None:
+        """Room for a frame that is fetched now; None: there is none."""
+        assert file.frames is not None
+        frame = file.frames[index]
+        size = frame.plain_size + frame.stored_size
+        if not self._make_room(size) and (is_unread or self._on_the_way):
+            return None
+        slot = _Slot(size, is_unread=is_unread)
+        self._slots[file.key, index] = slot
+        self._on_the_way += 1
+        self.used_bytes += size
+        self.most_used_bytes = max(self.most_used_bytes, self.used_bytes)
+        if is_unread:
+            self._unread_bytes += size
+        return slot
+
+    def _make_room(self, size: int) -> bool:
+        """Lets go of what was not used for longest. False: too much is on its way."""
+        if self.used_bytes + size <= self.limit_bytes:
+            return True
+        for key in [key for key, slot in self._slots.items() if slot.data is not None]:
+            self._drop(key)
+            if self.used_bytes + size <= self.limit_bytes:
+                return True
+        return False
+
+    def _drop(self, key: _Key) -> _Slot:
+        slot = self._slots.pop(key)
+        self.used_bytes -= slot.size
+        if slot.is_unread:
+            self._unread_bytes -= slot.size
+        return slot
+
+    def _submit(self, file: PackedFrames, first: int, stop: int) -> None:
+        self._start(file, self._fetch, file, first, stop)
+
+    def _start(self, file: PackedFrames, work: Callable[..., None], *arguments: object) -> None:
+        held = file.hold()
+        assert held, "whoever asks has the file open"
+
+        def run() -> None:
+            try:
+                work(*arguments)
+            finally:
+                file.release()
+
+        pool = self._store_threads if file.is_remote else self._disk_threads
+        started = pool.submit(run)
+        started.add_done_callback(lambda one: file.release() if one.cancelled() else None)
+
+    def _fetch(self, file: PackedFrames, first: int, stop: int) -> None:
+        """In a thread."""
+        with self._lock:
+            self.fetches += 1
+        try:
+            fetched = file.fetch(first, stop)
+        except Exception as error:
+            for index in range(first, stop):
+                self._failed(file, index, error)
+            return
+        for index in range(first, stop):
+            try:
+                data = file.decode(index, fetched[index - first])
+            except Exception as error:
+                self._failed(file, index, error)
+            else:
+                self._arrived(file, index, data)
+
+    def _arrived(self, file: PackedFrames, index: int, data: bytes) -> None:
+        with self._lock:
+            slot = self._slots[file.key, index]
+            future, slot.coming = slot.coming, None
+            slot.data = data
+            self._on_the_way -= 1
+            self.used_bytes -= slot.size - len(data)
+            if slot.is_unread:
+                self._unread_bytes -= slot.size - len(data)
+            slot.size = len(data)
+        assert future is not None
+        future.set_result(data)
+        self._serve_waiting()
+
+    def _failed(self, file: PackedFrames, index: int, error: Exception) -> None:
+        with self._lock:
+            slot = self._drop((file.key, index))
+            self._on_the_way -= 1
+        assert slot.coming is not None
+        slot.coming.set_exception(error)
+        self._serve_waiting()
+
+    def _serve_waiting(self) -> None:
+        """There may be room now for those who wait for it."""
+        with self._lock:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            for file, index, wanted in waiting:
+                slot = self._slots.get((file.key, index))
+                if slot is None:
+                    if not file.hold():
+                        wanted.cancel()
+                        continue
+                    slot = self._claim(file, index, is_unread=False)
+                    if slot is not None:
+                        self._submit(file, index, index + 1)
+                    file.release()
+                    if slot is None:
+                        self._waiting.append((file, index, wanted))
+                        continue
+                if slot.coming is not None:
+                    slot.coming.add_done_callback(lambda done, wanted=wanted: _pass_on(done, wanted))  # type: ignore[misc]
+                else:
+                    assert slot.data is not None
+                    wanted.set_result(slot.data)
+
+
+def _pass_on(done: Future[T], wanted: Future[T]) -> None:
+    if done.cancelled():
+        wanted.cancel()
+    elif (error := done.exception()) is not None:
+        wanted.set_exception(error)
+    else:
+        wanted.set_result(done.result())

@@ -1,0 +1,74 @@
+"""The archive's disk, with binlogs that are packed on it or in a bucket: they are read by their own names."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from zlib import crc32
+
+from relay.archive.read.open_file import OpenFile, PackedLayer
+from relay.archive.storage.files import StoredFile
+from relay.archive.sums.file_sums import FileSums
+from relay.packed_reads.packed_files import PackedFiles
+from relay.packed_reads.packed_open_file import PackedOpenFile
+from relay.packed_reads.packed_stored_file import PackedStoredFile
+
+
+class TieredLayer(PackedLayer):
+    """Plain files are as with any layer, and cost as much: only what has no file at its path is looked for elsewhere."""
+
+    def __init__(self, packed: PackedFiles) -> None:
+        self.packed = packed
+
+    def stored(self, path: Path) -> StoredFile:
+        """See `FileLayer`. Raises, besides OSError: ArchiveUnavailable."""
+        try:
+            return super().stored(path)
+        except FileNotFoundError:
+            if self.packed.place_of(path) is None:
+                raise
+        return PackedStoredFile(self, self.packed.open(path), self.packed.shared)
+
+    def open_packed(self, path: Path, sums: FileSums | None) -> OpenFile:
+        """See `PackedLayer`. Asks no bucket."""
+        frames = self.packed.open(path)
+        try:
+            return PackedOpenFile(path, self.inode_of(path), sums, frames, self.packed.shared, self.size_of(path))
+        except BaseException:
+            frames.release()
+            raise
+
+    def inode_of(self, path: Path) -> int:
+        """See `FileLayer`: of a packed one a number that is another when it is packed anew or moved."""
+        try:
+            return super().inode_of(path)
+        except FileNotFoundError:
+            place = self.packed.place_of(path)
+            if place is None:
+                raise
+        return -1 - crc32(f"{place.tier}:{place.stored_name}:{place.digest}".encode())
+
+    def size_of(self, path: Path) -> int:
+        """See `FileLayer`: of a packed one what its plain binlog has."""
+        try:
+            return super().size_of(path)
+        except FileNotFoundError:
+            return self._plain_size(path)
+
+    def _plain_size(self, path: Path) -> int:
+        place = self.packed.place_of(path)
+        if place is None:
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        if place.plain_bytes >= 0:
+            return place.plain_bytes
+        frames = self.packed.open(path)
+        try:
+            return frames.open().plain_size
+        finally:
+            frames.release()
+
+    def sizes(self, directory: Path, names: Iterable[str]) -> dict[str, int]:
+        """See `FileLayer`."""
+        wanted = list(names)
+        try:
+            return super().sizes(directory, wanted)
+        except FileNotFoundError:
+            return {name: self.size_of(directory / name) for name in wanted}

@@ -1,0 +1,45 @@
+"""What was purged on the disk goes from the bucket too: NAME.gone names it until that is done."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.file_place import GONE_SUFFIX, PlaceNote, Tier
+from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
+from relay.object_store.object_store import ObjectStore
+from relay.packed.packed_facts import PACKED_SUFFIXES
+
+OBJECT_SUFFIXES: Final = (*PACKED_SUFFIXES, *BESIDE_SUFFIXES)
+"""Of the objects that a binlog has."""
+
+
+def gone_names(layer: FileLayer, directory: Path) -> list[str]:
+    """The purged binlogs that a bucket may still have. Raises: OSError."""
+    return sorted(name.removesuffix(GONE_SUFFIX) for name in layer.names(directory) if name.endswith(GONE_SUFFIX))
+
+
+def remove_gone(
+    layer: FileLayer, directory: Path, key_of: Callable[[Path], str], store: ObjectStore | None, name: str
+) -> bool:
+    """Removes the objects of one, then NAME.gone; whether that is done. Blocking. Raises: OSError, ObjectStoreError.
+
+    Without a bucket only that is done of which nothing was ever there.
+    """
+    path = directory / (name + GONE_SUFFIX)
+    if store is not None:
+        store.delete([key_of(directory / (name + suffix)) for suffix in OBJECT_SUFFIXES])
+    elif _was_in_bucket(layer, path):
+        return False
+    layer.unlink(path)
+    layer.sync_directory(directory)
+    return True
+
+
+def _was_in_bucket(layer: FileLayer, path: Path) -> bool:
+    try:
+        with StoredFile.open(layer, path) as stored:
+            return PlaceNote.decode(stored.read_all()).place.tier is Tier.OBJECT
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True

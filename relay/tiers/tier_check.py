@@ -1,0 +1,211 @@
+"""Whether packed binlogs are what was archived, on the disk and in the bucket, and whether a move or a purge has left something.
+
+Beside `archive verify`, also while the relay runs: it then finds nothing that is on its way.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number, is_binlog_name
+from relay.archive.inspect.listing import list_archive
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier, read_place
+from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
+from relay.object_store.object_errors import ObjectMissing, ObjectStoreError
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.stored_object import StoredObject
+from relay.packed.byte_source import ByteSource
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import PackedError
+from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
+from relay.packed.packed_file import PackedFile
+from relay.tiers.gone_objects import gone_names, remove_gone
+
+_PIECE: Final = 8 << 20
+_SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
+_NO_BUCKET: Final = "it is in a bucket, and relay.toml has no [archive.bucket]"
+_LOST: Final = (
+    "Fetch it from another relay or a backup, or put the binlog itself in its place and run `archive rebuild`."
+)
+_UNPLACED: Final = "Restart the relay: the catalog still knows the place."
+Progress = Callable[[str, int], None]
+
+
+class TierCheck:
+    """Of one generation. Blocking. root: the archive's directory; store: None: no bucket is asked; keys: None: encrypted files are
+    compared as they are stored.
+
+    alone: no relay has the archive open: what a move or a purge has left is looked for too. cure: and removed.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        directory: Path,
+        *,
+        store: ObjectStore | None,
+        keys: KeyRing | None,
+        deep: bool = False,
+        alone: bool = False,
+        cure: bool = False,
+        layer: FileLayer | None = None,
+    ) -> None:
+        self._root = root
+        self._directory = directory
+        self._store = store
+        self._keys = keys
+        self._deep = deep
+        self._alone = alone
+        self._cure = cure
+        self._layer = layer or FileLayer()
+
+    def run(self, on_progress: Progress | None = None) -> Iterator[ArchiveFinding]:
+        """What is wrong. Raises: CatalogUnreadable, OSError."""
+        names = self._layer.names(self._directory)
+        files = list_archive(self._directory)
+        for file in files:
+            if file.place is not None:
+                yield from self._check(file, file.place)
+                if on_progress is not None:
+                    on_progress(file.name, file.end)
+        if not self._alone:
+            return
+        yield from self._left_on_disk(files, names)
+        yield from self._gone()
+        if self._store is not None:
+            try:
+                yield from self._left_in_bucket(self._store, files)
+            except ObjectStoreError as error:
+                yield ArchiveFinding(self._directory.name, None, f"the bucket cannot be looked through: {error}")
+
+    # --- what is packed ----------------------------------------------------------------------------------------------
+
+    def _check(self, file: ArchivedFile, place: FilePlace) -> Iterator[ArchiveFinding]:
+        noted: FilePlace | None = place
+        try:
+            noted = read_place(self._directory / file.name)
+        except (OSError, ValueError) as error:
+            yield ArchiveFinding(file.name + PLACE_SUFFIX, None, f"cannot be read: {error}. {_UNPLACED}")
+        else:
+            if noted is None:
+                yield ArchiveFinding(file.name + PLACE_SUFFIX, None, f"is missing. {_UNPLACED}")
+            elif noted != place and self._alone:
+                yield ArchiveFinding(
+                    file.name + PLACE_SUFFIX, None, "says another place than the catalog; start the relay"
+                )
+        try:
+            source = self._source(place)
+            if isinstance(source, str):
+                yield ArchiveFinding(file.name, None, source)
+                return
+            if source.size != place.stored_bytes:
+                what = f"{self._where(place)} has {source.size} bytes, {place.stored_bytes} were stored"
+                yield ArchiveFinding(file.name, None, what, 0, _LOST)
+            elif self._deep:
+                yield from self._check_bytes(file, place, source)
+        except FileNotFoundError:
+            if noted == place:  # else it was moved a moment ago
+                yield ArchiveFinding(file.name, None, f"{self._where(place)} is not there", 0, _LOST)
+        except ObjectMissing as error:
+            yield ArchiveFinding(file.name, None, error.text, 0, _LOST)
+        except ObjectStoreError as error:
+            yield ArchiveFinding(file.name, None, f"cannot be looked at: {error}")
+
+    def _source(self, place: FilePlace) -> ByteSource | str:
+        if place.tier is Tier.COLD:
+            return StoredFile.open(self._layer, self._directory / place.stored_name)
+        if self._store is None:
+            return _NO_BUCKET
+        key = self._key(place.stored_name)
+        return StoredObject(self._store, key, self._store.head(key).size)
+
+    def _check_bytes(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
+        """All stored bytes, and all plain ones where their key is there."""
+        sha = hashlib.sha256()
+        for offset in range(0, source.size, _PIECE):
+            sha.update(source.read(offset, _PIECE))
+        if f"sha256:{sha.hexdigest()}" != place.digest:
+            what = f"{self._where(place)} is not what was stored: its SHA-256 is another"
+            yield ArchiveFinding(file.name, None, what, 0, _LOST)
+            return
+        if place.key_id is not None and self._keys is None:
+            return
+        try:
+            packed = PackedFile.open(source, file.name, self._keys)
+            crc = 0
+            for number in range(len(packed.frames)):
+                start, stop = packed.stored_range(number)
+                crc = zlib.crc32(packed.decode(number, source.read(start, stop - start)), crc)
+        except PackedError as error:
+            yield ArchiveFinding(file.name, None, error.text, 0, error.advice or _LOST)
+            return
+        if f"crc32:{crc:08x}" != file.digest:
+            what = f"the binlog in {self._where(place)} has the digest crc32:{crc:08x}; {file.digest} was noted at its sealing"
+            yield ArchiveFinding(file.name, None, what, 0, _LOST)
+
+    def _key(self, name: str) -> str:
+        return (self._directory / name).relative_to(self._root).as_posix()
+
+    def _where(self, place: FilePlace) -> str:
+        if place.tier is Tier.OBJECT and self._store is not None:
+            return self._store.url(self._key(place.stored_name))
+        return place.stored_name
+
+    # --- what is left ------------------------------------------------------------------------------------------------
+
+    def _left_on_disk(self, files: Sequence[ArchivedFile], names: Sequence[str]) -> Iterator[ArchiveFinding]:
+        cold = {file.place.stored_name for file in files if file.place is not None and file.place.tier is Tier.COLD}
+        held = {file.name for file in files}
+        for name in sorted(names):
+            binlog = plain_name(name)
+            if binlog in held and name not in cold:
+                yield self._left(name, "is left of a move that did not end", partial(self._remove, name))
+
+    def _gone(self) -> Iterator[ArchiveFinding]:
+        def key_of(path: Path) -> str:
+            return path.relative_to(self._root).as_posix()
+
+        for name in gone_names(self._layer, self._directory):
+            what = "was purged, and the bucket may still have it"
+            yield self._left(name, what, partial(remove_gone, self._layer, self._directory, key_of, self._store, name))
+
+    def _left_in_bucket(self, store: ObjectStore, files: Sequence[ArchivedFile]) -> Iterator[ArchiveFinding]:
+        """Objects of binlogs that are older than all that are held, or lack among them. A copy of one that is held does no harm."""
+        held = {file.number: file.name for file in files}
+        newest = max(held, default=0)
+        folder = self._key("").removesuffix("/").removeprefix(".")
+        for facts in store.list(folder):
+            name = facts.key.removeprefix(f"{folder}/" if folder else "")
+            binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
+            if "/" in name or not is_binlog_name(binlog):
+                continue
+            try:
+                number = binlog_number(binlog)
+            except Malformed:
+                continue
+            if number <= newest and number not in held:
+                url = store.url(facts.key)
+                yield self._left(
+                    name,
+                    f"{url} is of a binlog that the archive does not hold",
+                    partial(store.delete, [facts.key]),
+                )
+
+    def _left(self, name: str, what: str, remove: Callable[[], object]) -> ArchiveFinding:
+        if not self._cure:
+            return ArchiveFinding(name, None, f"{what}. `archive verify --cure` removes it")
+        try:
+            remove()
+        except (OSError, ObjectStoreError) as error:
+            return ArchiveFinding(name, None, f"{what}, and cannot be removed: {error}")
+        return ArchiveFinding(name, None, f"{what}; it was removed")
+
+    def _remove(self, name: str) -> None:
+        self._layer.unlink(self._directory / name)
+        self._layer.sync_directory(self._directory)

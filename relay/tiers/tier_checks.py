@@ -1,0 +1,51 @@
+"""What `binlog-relay archive verify` looks at where binlogs are packed; nobody opens the archive meanwhile, if nobody has it open."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.files import FileLayer
+from relay.config.sections import Config
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
+from relay.tiers.tier_check import Progress, TierCheck
+from relay.tiers.tier_setup import bucket_store, key_ring
+
+TierFindings = Iterator[tuple[int, ArchiveFinding]]
+
+
+@contextmanager
+def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[[Progress | None], TierFindings]]:
+    """The checks of all generations. While it is entered nobody else opens the archive, unless a relay has it open already.
+
+    Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs.
+    """
+    root, layer = config.archive_directory, FileLayer()
+    try:
+        keys, store = key_ring(config.archive), bucket_store(config.archive)
+    except (KeyUnreadable, ObjectStoreError) as error:
+        raise ArchiveError(str(error).rstrip(".")) from error
+    lock = -1
+    if root.is_dir():
+        try:
+            lock = take_lock(root, layer)
+        except (ArchiveLocked, OSError) as error:
+            if cure:
+                raise ArchiveError(f"{error} A running relay cures by itself") from error
+    alone = lock >= 0
+
+    def checks(on_progress: Progress | None) -> TierFindings:
+        for number, directory in begun_generations(root, layer):
+            check = TierCheck(root, directory, store=store, keys=keys, deep=deep, alone=alone, cure=cure)
+            for finding in check.run(on_progress):
+                yield number, finding
+
+    try:
+        yield checks
+    finally:
+        if alone:
+            os.close(lock)

@@ -1,0 +1,316 @@
+"""Moves the files of the mirror as `[archive.tiers]` says, one after the other, in a thread of the least priority.
+
+    every 10 s       rules -> what is due -> step of a move in the thread -> the loop takes it over -> the old one is removed
+    bucket away      the same again after a pause that grows to 10 minutes; told once in log and ledger, and once when it is back
+
+A view's own files are not moved: they can be made again, and a view is rebuilt by removing its directory.
+"""
+
+import asyncio
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import structlog
+
+from relay.archive.archive import Archive
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import file_row
+from relay.archive.catalog.purge_intent import remove_files
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import Tier
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.object_store import ObjectStore
+from relay.packed.key_ring import KeyRing
+from relay.packed.packing import PackOptions
+from relay.process.background import begin_task
+from relay.process.growing_pause import growing_pause
+from relay.process.slow_thread import take_least_priority
+from relay.retention.decision import Place
+from relay.retention.file_times import held_files_of, newest_event_time
+from relay.tiers.file_move import FileMover, MovedFile
+from relay.tiers.gone_objects import gone_names, remove_gone
+from relay.tiers.move_errors import MoveFailed, MoveStopped
+from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
+from relay.tiers.tier_status import TierStatus
+
+log = structlog.get_logger(__name__)
+
+_PASS_S: Final = 10.0
+_FIRST_PAUSE_S: Final = 10.0
+_LONGEST_PAUSE_S: Final = 600.0
+_DISK_AGAIN_S: Final = 60.0
+_FILE_AGAIN_S: Final = 3600.0
+"""When a file that could not be moved for a reason of its own is tried again."""
+BUCKET_FAILS: Final = "bucket_fails"
+BUCKET_BACK: Final = "bucket_back"
+MOVE_FAILED: Final = "move_failed"
+_KEPT: Final = "All files stay where they are, and are served; they move when the bucket answers again."
+_T = TypeVar("_T")
+
+
+class TierMover:
+    """`begin`, then `close`; on the event loop, but for the moves themselves.
+
+    stays_from: the first file, by the numbers of generation and file, that somebody wants where it is, with all behind it.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        rules: TierRules,
+        options: PackOptions,
+        *,
+        keys: KeyRing | None = None,
+        store: ObjectStore | None = None,
+        layer: FileLayer | None = None,
+        stop: threading.Event | None = None,
+        stays_from: Callable[[], Place | None] = lambda: None,
+    ) -> None:
+        self.status = TierStatus(bucket=None if store is None else store.counts)
+        self._archive = archive
+        self._rules = rules
+        self._store = store
+        self._layer = layer or FileLayer()
+        self._stays_from = stays_from
+        self._stopping = stop or threading.Event()
+        """The store has the same: it ends its tries."""
+        self._mover = FileMover(
+            archive.directory, self._layer, options, keys=keys, store=store, stop=self._stopping.is_set
+        )
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
+        self._task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._bucket_failures = 0
+        self._bucket_again_s = 0.0
+        """By the monotonic clock."""
+        self._disk_again_s = 0.0
+        self._file_again_s: dict[tuple[int, str], float] = {}
+        self._told: set[tuple[str, str]] = set()
+
+    def begin(self) -> None:
+        """Starts it."""
+        self._task = begin_task(self._run(), "the mover of binlogs between tiers")
+
+    async def close(self) -> None:
+        """Ends it between two frames; what is half moved is taken back at the next start, or moved again."""
+        self._stopping.set()
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        await asyncio.to_thread(self._thread.shutdown, wait=True)
+
+    async def _run(self) -> None:
+        while not self._stopping.is_set():
+            await self.run_once()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _PASS_S)
+
+    # --- a pass ------------------------------------------------------------------------------------------------------
+
+    async def run_once(self) -> None:
+        """All moves that are due, and all that has to go from the bucket. What cannot be moved is told, and tried again later."""
+        await self._remove_gone()
+        moved = True
+        while moved and not self._stopping.is_set():
+            moved = False
+            for generation, file, to in await self._due():
+                if self._stopping.is_set():
+                    break
+                if self._waits(generation, file, to) or not self._is_free(generation, file):
+                    continue
+                moved |= await self._try(generation, file, to)
+        self.status.state = "resting"
+        self.status.last_pass = time.time()
+
+    async def _due(self) -> list[tuple[Generation, ArchivedFile, Tier]]:
+        """The moves that the rules want now. With 100,000 files that is no work for the loop."""
+        snapshot = [(generation, tuple(generation.files)) for generation in self._archive.all]
+        stays_from = self._stays_from()
+        return await self._in_thread(lambda: self._plan(snapshot, stays_from))
+
+    def _plan(
+        self, snapshot: Sequence[tuple[Generation, Sequence[ArchivedFile]]], stays_from: Place | None
+    ) -> list[tuple[Generation, ArchivedFile, Tier]]:
+        """In the thread."""
+        now = time.time()
+        numbered = [(generation.number, files) for generation, files in snapshot]
+        timed = held_files_of(numbered, now)
+        places = [(generation, file) for generation, files in snapshot for file in files]
+        files = [
+            TierFile(
+                *(held.generation, held.name, file.tier, file.end, file.stored_bytes, held.time),
+                may_move=self._is_free(generation, file) and (stays_from is None or held.place < stays_from),
+            )
+            for (generation, file), held in zip(places, timed, strict=True)
+        ]
+        self._count(files)
+        # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
+        moves = wanted_moves(files, self._rules, min(now, newest_event_time(numbered)))
+        self.status.waiting_files = len(moves)
+        by_place = {(generation.number, file.name): (generation, file) for generation, file in places}
+        return [(*by_place[move.file.generation, move.file.name], move.to) for move in moves]
+
+    def _is_free(self, generation: Generation, file: ArchivedFile) -> bool:
+        """Whether it may move at all."""
+        return (
+            file.sealed
+            and generation.file(file.name) is file
+            and file is not generation.held.newest
+            and not file.damaged
+            and file.digest is not None
+            and generation.damaged_files.first(file.name) is None
+            and generation.state is not GenerationState.CLOSED
+        )
+
+    def _waits(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it is too early for another try."""
+        now = time.monotonic()
+        if to is Tier.OBJECT and (self._store is None or now < self._bucket_again_s):
+            return True
+        return now < self._disk_again_s or now < self._file_again_s.get((generation.number, file.name), 0.0)
+
+    async def _try(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it was moved."""
+        self.status.state = f"{file.name} -> {to}"
+        try:
+            return await self._move(generation, file, to)
+        except MoveStopped:
+            return False
+        except ObjectStoreError as error:
+            if not self._stopping.is_set():
+                self._bucket_failed(error)
+        except (MoveFailed, OSError) as error:
+            self._file_failed(generation, file, error)
+        return False
+
+    def _count(self, files: Iterable[TierFile]) -> None:
+        counts = [{str(tier): 0 for tier in Tier} for _ in range(3)]
+        for file in files:
+            for count, amount in zip(counts, (1, file.stored_bytes, file.plain_bytes), strict=True):
+                count[file.tier] += amount
+        self.status.files, self.status.stored_bytes, self.status.plain_bytes = counts
+
+    # --- a move ------------------------------------------------------------------------------------------------------
+
+    async def _move(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it was wanted to the end."""
+        began = time.monotonic()
+        old = file.place
+        moved = await self._in_thread(lambda: _moved_file(generation.directory, file))
+        if to is Tier.COLD:
+            place = await self._in_thread(lambda: self._mover.pack(moved))
+        else:
+            assert old is not None
+            place = await self._in_thread(lambda: self._mover.upload(moved, old))
+            self._bucket_answers()
+        if generation.file(file.name) is not file:
+            # It was purged meanwhile, and the purge did not see what was made since.
+            await self._in_thread(lambda: remove_files(self._layer, generation.directory, [file.name]))
+            return False
+        if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
+            await self._in_thread(lambda: self._mover.take_back(moved, place))
+            return False
+        generation.file_moved(file, place)
+        await self._in_thread(lambda: self._mover.drop(moved, place))
+        self.status.moved_files[to] += 1
+        self.status.moved_bytes[to] += file.end
+        took_s = round(time.monotonic() - began, 3)
+        log.info(
+            "file_moved", file=file.name, tier=str(to), bytes=file.end, stored_bytes=place.stored_bytes, took_s=took_s
+        )
+        return True
+
+    async def _remove_gone(self) -> None:
+        gone: list[tuple[Path, str]] = []
+        for generation in self._archive.all:
+            with contextlib.suppress(OSError):
+                directory = generation.directory
+                gone += [
+                    (directory, name) for name in await self._in_thread(partial(gone_names, self._layer, directory))
+                ]
+        self.status.gone_files = len(gone)
+        if time.monotonic() < self._bucket_again_s:
+            return
+        key_of = self._mover.key_of
+        for directory, name in gone:
+            if self._stopping.is_set():
+                return
+            try:
+                done = await self._in_thread(partial(remove_gone, self._layer, directory, key_of, self._store, name))
+            except ObjectStoreError as error:
+                self._bucket_failed(error)
+                return
+            except OSError as error:
+                log.warning("gone_not_removed", file=name, why=str(error), note="it is tried again")
+                return
+            self.status.gone_files -= int(done)
+            if done and self._store is not None:
+                self._bucket_answers()
+
+    async def _in_thread(self, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    # --- what fails --------------------------------------------------------------------------------------------------
+
+    def _bucket_failed(self, error: ObjectStoreError) -> None:
+        self._bucket_failures += 1
+        self.status.failures += 1
+        self.status.failure = error.text
+        pause_s = growing_pause(self._bucket_failures, _FIRST_PAUSE_S, _LONGEST_PAUSE_S, random.Random())
+        self._bucket_again_s = time.monotonic() + pause_s
+        if self._bucket_failures == 1:
+            self.status.bucket_failing_since = time.time()
+            log.error("bucket_fails", what=error.text, advice=f"{error.advice} {_KEPT}".strip())
+            self._ledger(BUCKET_FAILS, f"{error.text}. {_KEPT}")
+
+    def _bucket_answers(self) -> None:
+        if not self._bucket_failures:
+            return
+        away_s = time.time() - self.status.bucket_failing_since
+        self._bucket_failures, self._bucket_again_s, self.status.bucket_failing_since = 0, 0.0, 0.0
+        self.status.failure = ""
+        log.info("bucket_back", away_s=round(away_s))
+        self._ledger(BUCKET_BACK, f"The bucket answers again, after {away_s:.0f} s.")
+
+    def _file_failed(self, generation: Generation, file: ArchivedFile, error: MoveFailed | OSError) -> None:
+        self.status.failures += 1
+        what = error.what if isinstance(error, MoveFailed) else f"{error.strerror or error}"
+        self.status.failure = f"{file.name}: {what}"
+        if isinstance(error, MoveFailed):
+            self._file_again_s[generation.number, file.name] = time.monotonic() + _FILE_AGAIN_S
+        else:  # a disk that is full is so for every file
+            self._disk_again_s = time.monotonic() + _DISK_AGAIN_S
+        if (file.name, what) in self._told:
+            return
+        self._told.add((file.name, what))
+        advice = error.advice if isinstance(error, MoveFailed) else "It is tried again; the file stays where it is."
+        log.error("move_failed", file=file.name, what=what, advice=advice or None)
+        if isinstance(error, MoveFailed):
+            with contextlib.suppress(ArchiveError):
+                generation.append_ledger(MOVE_FAILED, file.name, -1, f"{what}. It stays where it is. {advice}".strip())
+
+    def _ledger(self, kind: str, text: str) -> None:
+        self._archive.current.append_ledger(kind, "", -1, text)
+
+
+def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:
+    """With what the catalog says of its GTIDs. Blocking."""
+    gtids = None
+    with contextlib.suppress(ArchiveError):
+        catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+        try:
+            gtids = catalog.gtids_of(file.number)
+        finally:
+            catalog.close()
+    assert file.digest is not None
+    return MovedFile(directory, file.name, file.end, file.digest, file_row(file), gtids)

@@ -1,0 +1,33 @@
+"""What the mover has done and what it waits for, as monitors are told."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from relay.object_store.trying import StoreCounts
+
+
+@dataclass(slots=True)
+class TierStatus:
+    """`files`, `stored_bytes`, `plain_bytes`: by tier, as of the last pass. `moved_files`, `moved_bytes`, by the tier they went to, and
+    `failures`: since the start. `waiting_files`: moves that are due; `gone_files`: purged ones that the bucket still has.
+    `bucket_failing_since`: Unix seconds; 0: it answers, as far as it was asked.
+    """
+
+    files: dict[str, int] = field(default_factory=dict)
+    stored_bytes: dict[str, int] = field(default_factory=dict)
+    plain_bytes: dict[str, int] = field(default_factory=dict)
+    moved_files: Counter[str] = field(default_factory=Counter)
+    moved_bytes: Counter[str] = field(default_factory=Counter)
+    failures: int = 0
+    failure: str = ""
+    waiting_files: int = 0
+    gone_files: int = 0
+    bucket_failing_since: float = 0.0
+    last_pass: float = 0.0
+    state: str = "resting"
+    bucket: StoreCounts | None = None
+    """What was done with the bucket; None: there is none."""
+
+    def picture(self) -> "TierStatus":
+        """As it is now, for whoever reads it later or in another thread."""
+        return replace(self, moved_files=self.moved_files.copy(), moved_bytes=self.moved_bytes.copy())

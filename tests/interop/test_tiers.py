@@ -1,0 +1,122 @@
+"""Real replicas behind a relay whose every binlog but the newest is in a bucket, which may not answer for a while."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from deploy.servers import Server
+from tests.interop.conftest import ChainFactory
+from tests.support.chain import Chain, wait_until
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
+from tests.support.s3_server import S3Server, need_rclone
+from tests.support.storage_faults import Fault
+
+pytestmark = pytest.mark.interop
+
+GTIDS: Final = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+FILES: Final = 5
+ROWS: Final = 40
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    need_rclone()
+    with S3Server(tmp_path_factory.mktemp("storage") / "s3") as server:
+        yield server
+
+
+def sections(storage: S3Server, folder: str, key: Path) -> dict[str, dict[str, Any]]:
+    """All goes to the bucket as soon as it is sealed, encrypted; nothing that was read stays in memory for long."""
+    key.write_text("ab" * 32)
+    options = storage.options(folder)
+    bucket = {
+        "url": options.url,
+        "endpoint": options.endpoint,
+        "region": options.region,
+        "access_key_id": options.access_key_id,
+        "secret_key_file": options.secret_key_file,
+    }
+    return {
+        "archive.tiers": {"hot_bytes": "1KiB", "cold_bytes": "1KiB", "read_cache": "1MiB"},
+        "archive.bucket": bucket,
+        "archive.encryption": {"active": "first"},
+        "[archive.encryption.key]": {"id": "first", "file": str(key)},
+    }
+
+
+def fill(source: Server) -> None:
+    source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, a LONGTEXT) ENGINE=InnoDB"])
+    for file in range(FILES):
+        rows = [f"INSERT INTO d.t VALUES ({file * ROWS + row}, HEX(RANDOM_BYTES(900)))" for row in range(ROWS)]
+        if source.name != "mysql97":
+            rows = [row.replace("HEX(RANDOM_BYTES(900))", "REPEAT(SHA2(RAND(), 256), 30)") for row in rows]
+        source.execute_many([*rows, "FLUSH BINARY LOGS"])
+
+
+def wait_moved(chain: Chain) -> list[str]:
+    """Until all but the newest are in the bucket, and nothing of them is here but what stands beside; their names."""
+    end = chain.wait_archived()
+
+    def moved() -> list[str]:
+        places = sorted(chain.relay.archive.glob("*.place"))
+        return [path.stem for path in places if json.loads(path.read_text())["place"]["tier"] == "object"]
+
+    wanted = len(chain.source.binlogs()) - 1
+    wait_until(lambda: len(moved()) == wanted, "all but the newest are in the bucket", timeout_s=60)
+    wait_until(lambda: not any((chain.relay.archive / name).exists() for name in moved()), "they are not here")
+    assert not list(chain.relay.archive.glob("*.zst*")) and end.file not in moved()
+    return moved()
+
+
+@pytest.mark.parametrize("kind", ["mysql56", "mysql97", "mariadb"])
+def test_replicas_by_position_and_by_gtid_get_everything_from_the_bucket(
+    chains: ChainFactory, storage: S3Server, tmp_path: Path, kind: str
+) -> None:
+    options = GTIDS if kind == "mysql97" else ["--binlog-format=ROW"]
+    chain = chains(kind, options=options, sections=sections(storage, kind, tmp_path / "key"))
+    fill(chain.source)
+    names = wait_moved(chain)
+    # What was read when it was moved is not in the memory of another process.
+    chain.relay.stop()
+    chain.relay.start()
+    replicas = [chain.replica(kind)]
+    if kind == "mysql97":
+        replicas.append(chain.server(kind, GTIDS))
+        replicas[-1].attach("127.0.0.1", chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1)
+    elif kind == "mariadb":
+        replicas.append(chain.replica(kind, use_gtid="slave_pos"))
+    chain.check_tables(replicas, ["d"])
+    chain.source.sql("INSERT INTO d.t VALUES (-1, 'behind')")
+    chain.check_tables(replicas, ["d"])
+    events = chain.relay.sql(f"SHOW BINLOG EVENTS IN '{names[1]}' LIMIT 3")
+    assert events[0][2] == "Format_desc"
+
+
+def test_a_bucket_that_throttles_and_sends_wrong_and_half_answers_delays_a_replica_and_no_more(
+    chains: ChainFactory, storage: S3Server, tmp_path: Path
+) -> None:
+    chain = chains("mysql56", options=["--binlog-format=ROW"], sections=sections(storage, "faults", tmp_path / "key"))
+    fill(chain.source)
+    wait_moved(chain)
+    for fault in (Fault.THROTTLED, Fault.WRONG, Fault.HALF, Fault.CUT, Fault.RESET):
+        storage.faults.order(fault, 2, method="GET", part="faults", ranges_only=True)
+    chain.check_tables([chain.replica("mysql56")], ["d"])
+    storage.faults.forgive()
+
+
+def test_a_replica_goes_on_by_itself_when_a_bucket_that_was_gone_is_back(
+    chains: ChainFactory, storage: S3Server, tmp_path: Path
+) -> None:
+    chain = chains("mysql56", options=["--binlog-format=ROW"], sections=sections(storage, "gone", tmp_path / "key"))
+    fill(chain.source)
+    wait_moved(chain)
+    at_end = chain.replica("mysql56", chain.source.master_status())
+    storage.faults.refuse()
+    replica = chain.replica("mysql56")
+    chain.source.execute_many(["CREATE DATABASE e", "CREATE TABLE e.t (id INT PRIMARY KEY) ENGINE=InnoDB"])
+    at_end.wait_caught_up(*chain.source.master_status(), timeout=20)
+    storage.faults.listen()
+    chain.check_tables([replica], ["d", "e"])

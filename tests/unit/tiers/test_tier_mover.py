@@ -1,0 +1,279 @@
+"""Files move to the disk's packed tier and to a real S3 server, and nothing that goes wrong on the way loses one."""
+
+import asyncio
+import errno
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from relay.archive.archive import Archive
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.inspect.listing import rebuild_archive
+from relay.archive.storage.file_place import Tier, read_note
+from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
+from relay.object_store.object_store import ObjectStore
+from relay.packed.packing import PackOptions
+from relay.tiers.tier_mover import TierMover
+from relay.tiers.tier_rules import TierRules
+from tests.support.s3_server import S3Server, need_rclone
+from tests.support.storage_faults import Fault
+from tests.support.tier_archive import RING, check_bucket, check_whole, fill_archive
+
+COLD = TierRules(hot_bytes=1)
+ALL = TierRules(hot_bytes=1, cold_bytes=1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    need_rclone()
+    with S3Server(tmp_path_factory.mktemp("storage") / "s3") as server:
+        yield server
+
+
+@pytest.fixture
+def s3(server: S3Server) -> Iterator[S3Server]:
+    yield server
+    server.faults.forgive()
+
+
+@pytest.fixture
+def store(s3: S3Server, request: pytest.FixtureRequest) -> ObjectStore:
+    return ObjectStore(s3.options(request.node.name.replace("[", "-").strip("]"), tries=3, give_up_s=2.0))
+
+
+class Filled:
+    """An archive on its disk and the bytes that it must have."""
+
+    def __init__(self, directory: Path, wanted: dict[str, bytes]) -> None:
+        self.directory = directory
+        self.wanted = wanted
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    directory = tmp_path_factory.mktemp("filled") / "archive"
+    return Filled(directory, asyncio.run(fill_archive(directory)))
+
+
+@pytest.fixture
+def filled(template: Filled, tmp_path: Path) -> Filled:
+    shutil.copytree(template.directory, tmp_path / "archive")
+    return Filled(tmp_path / "archive", dict(template.wanted))
+
+
+@pytest.fixture
+async def archive(filled: Filled) -> AsyncIterator[Archive]:
+    archive = await Archive.open(filled.directory)
+    yield archive
+    await archive.close()
+
+
+async def move(
+    archive: Archive, rules: TierRules, store: ObjectStore | None = None, *, encrypted: bool = False
+) -> TierMover:
+    mover = TierMover(
+        archive, rules, PackOptions(level=1, frame_bytes=8192), keys=RING if encrypted else None, store=store
+    )
+    await mover.run_once()
+    await mover.close()
+    return mover
+
+
+def tiers(archive: Archive) -> list[str]:
+    return [str(file.tier) for file in archive.current.files]
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
+async def test_all_but_the_newest_are_packed_and_are_still_all_there(
+    archive: Archive, filled: Filled, encrypted: bool
+) -> None:
+    mover = await move(archive, COLD, encrypted=encrypted)
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, None)
+    assert mover.status.moved_files == {"cold": 4}
+    suffix = ".zst.enc" if encrypted else ".zst"
+    assert [file.place.stored_name for file in archive.current.files if file.place] == [
+        f"mysql-bin.00000{number}{suffix}" for number in range(1, 5)
+    ]
+
+
+async def test_files_in_the_bucket_leave_the_disk_and_their_indexes_stay(
+    archive: Archive, filled: Filled, store: ObjectStore
+) -> None:
+    await move(archive, ALL, store)
+    assert tiers(archive) == ["object"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, store)
+    check_bucket(archive, store)
+    beside = {key.key for key in store.list() if key.key.startswith("mysql-bin.000002")}
+    assert beside == {f"mysql-bin.000002{suffix}" for suffix in (".zst", ".idx", ".gtx", ".place")}
+    assert {"mysql-bin.000002.idx", "mysql-bin.000002.gtx"} <= set(os.listdir(filled.directory))
+
+
+async def test_a_restart_knows_where_files_are_without_asking_the_bucket(
+    filled: Filled, store: ObjectStore, s3: S3Server
+) -> None:
+    archive = await Archive.open(filled.directory)
+    await move(archive, ALL, store, encrypted=True)
+    executed = archive.executed
+    await archive.close()
+    asked = len(s3.faults.requests)
+    again = await Archive.open(filled.directory)
+    assert len(s3.faults.requests) == asked
+    assert tiers(again) == ["object"] * 4 + ["hot"]
+    assert again.executed == executed
+    assert not [row for row in again.current.files if row.damaged]
+    check_whole(again, filled.wanted, store)
+    await again.close()
+
+
+@pytest.mark.parametrize("how", ["catalog lost", "rebuild"])
+async def test_the_disk_alone_tells_it_when_the_catalog_is_lost(filled: Filled, store: ObjectStore, how: str) -> None:
+    archive = await Archive.open(filled.directory)
+    await move(archive, COLD)
+    await move(archive, TierRules(cold_bytes=len(filled.wanted["mysql-bin.000001"]) // 4), store)
+    before = tiers(archive)
+    executed, events = archive.executed, [file.events for file in archive.current.files]
+    assert {"cold", "object", "hot"} == set(before)
+    await archive.close()
+    if how == "rebuild":
+        rebuild_archive(filled.directory)
+    else:
+        for name in os.listdir(filled.directory):
+            if name.startswith(CATALOG_NAME):
+                (filled.directory / name).unlink()
+    again = await Archive.open(filled.directory)
+    assert (tiers(again), again.executed, [file.events for file in again.current.files]) == (before, executed, events)
+    check_whole(again, filled.wanted, store)
+    await again.close()
+
+
+async def test_a_purge_removes_what_is_packed_and_what_is_in_the_bucket(
+    archive: Archive, filled: Filled, store: ObjectStore
+) -> None:
+    await move(archive, COLD)
+    await move(archive, TierRules(cold_bytes=len(filled.wanted["mysql-bin.000001"]) // 4), store)
+    assert set(tiers(archive)) == {"cold", "object", "hot"}
+    for name in [file.name for file in archive.current.files[:-1]]:
+        filled.wanted.pop(name)
+    await archive.current.purge([file.name for file in archive.current.files[:-1]], "by a test")
+    mover = await move(archive, COLD, store)
+    assert mover.status.gone_files == 0
+    check_whole(archive, filled.wanted, store)
+    assert list(store.list()) == []
+
+
+async def test_a_purge_while_the_bucket_is_away_is_finished_when_it_is_back(
+    archive: Archive, filled: Filled, store: ObjectStore, s3: S3Server
+) -> None:
+    await move(archive, ALL, store)
+    await archive.current.purge(["mysql-bin.000001"], "by a test")
+    s3.faults.refuse()
+    try:
+        mover = TierMover(archive, ALL, PackOptions(level=1), store=store)
+        await mover.run_once()
+        assert (mover.status.gone_files, bool(mover.status.bucket_failing_since)) == (1, True)
+    finally:
+        s3.faults.listen()
+    mover._bucket_again_s = 0.0
+    await mover.run_once()
+    await mover.close()
+    assert (mover.status.gone_files, mover.status.bucket_failing_since) == (0, 0.0)
+    check_bucket(archive, store)
+
+
+async def test_a_bucket_that_is_gone_for_days_costs_little_and_is_told_once(
+    archive: Archive, filled: Filled, store: ObjectStore, s3: S3Server
+) -> None:
+    s3.faults.refuse()
+    mover = TierMover(archive, ALL, PackOptions(level=1), store=store)
+    try:
+        for _ in range(5):
+            await mover.run_once()
+            mover._bucket_again_s = 0.0  # the pause is over
+    finally:
+        s3.faults.listen()
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    assert mover.status.failures == 5 and mover.status.waiting_files == 4
+    check_whole(archive, filled.wanted, store)
+    mover._bucket_again_s = 0.0
+    await mover.run_once()
+    await mover.close()
+    assert tiers(archive) == ["object"] * 4 + ["hot"]
+    await archive.close()
+    catalog = Catalog.open_read_only(filled.directory / CATALOG_NAME)
+    told = [row.kind for row in catalog.ledger() if row.kind.startswith("bucket")]
+    catalog.close()
+    assert told == ["bucket_fails", "bucket_back"]
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.THROTTLED, Fault.RESET, Fault.CUT, Fault.WRONG, Fault.HALF], ids=lambda fault: fault.value
+)
+@pytest.mark.parametrize("method", ["PUT", "GET", "HEAD"])
+async def test_whatever_the_storage_does_during_a_move_nothing_is_lost(
+    archive: Archive, filled: Filled, store: ObjectStore, s3: S3Server, fault: Fault, method: str
+) -> None:
+    await move(archive, COLD)
+    s3.faults.order(fault, 4, method=method, part="000002")
+    mover = TierMover(archive, ALL, PackOptions(level=1), store=store)
+    await mover.run_once()
+    check_whole(archive, filled.wanted, store)
+    s3.faults.forgive()
+    mover._bucket_again_s = 0.0
+    mover._file_again_s.clear()
+    await mover.run_once()
+    await mover.close()
+    assert tiers(archive) == ["object"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, store)
+    check_bucket(archive, store)
+
+
+async def test_a_file_that_is_not_what_was_sealed_is_not_packed(archive: Archive, filled: Filled) -> None:
+    path = filled.directory / "mysql-bin.000002"
+    changed = bytearray(path.read_bytes())
+    changed[-100] ^= 1
+    path.write_bytes(changed)
+    mover = await move(archive, COLD)
+    assert tiers(archive) == ["cold", "hot", "cold", "cold", "hot"]
+    assert "mysql-bin.000002: its digest is crc32:" in mover.status.failure
+    assert not list(filled.directory.glob("mysql-bin.000002.*zst*"))
+
+
+class FullDisk(FileLayer):
+    """Has room for so many bytes."""
+
+    room = 5000
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        self.room -= sum(map(len, buffers))
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwritev(fd, buffers, offset)
+
+
+async def test_a_disk_that_is_full_while_packing_keeps_the_file_and_no_half_one(
+    archive: Archive, filled: Filled
+) -> None:
+    disk = FullDisk()
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), layer=disk)
+    await mover.run_once()
+    assert (tiers(archive), mover.status.failures) == (["hot"] * 5, 1)
+    assert mover.status.failure == "mysql-bin.000001: No space left on device"
+    check_whole(archive, filled.wanted, None)
+    disk.room = 1 << 30
+    mover._disk_again_s = 0.0
+    await mover.run_once()
+    await mover.close()
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, None)
+
+
+async def test_what_is_noted_beside_a_file_makes_its_catalog_row_again(archive: Archive, filled: Filled) -> None:
+    await move(archive, COLD)
+    note = read_note(filled.directory / "mysql-bin.000003")
+    assert note is not None and note.place == archive.current.files[2].place
+    assert note.file_row[:2] == ("mysql-bin.000003", 3) and note.gtids is not None
+    assert note.place.tier is Tier.COLD and note.place.plain_bytes == len(filled.wanted["mysql-bin.000003"])
