@@ -2,7 +2,8 @@
 
 A standalone master and two workers on loopback, the driver outside of them, an archive on a path that all see, and the same in an
 S3 server. A batch query, a stream with its checkpoint, and an audit run undisturbed, and again while a worker is killed with its
-executors; what they give must be the same, and the same as without Spark. Prints what it took with one and with two executors.
+executors; what they give must be the same, and the same as without Spark. Prints what it took with one and with two executors,
+whose first query starts their Pythons, and how busy the machine was.
 """
 
 import argparse
@@ -155,7 +156,7 @@ class ClusterRun:
     def told(self, text: str) -> None:
         """A figure."""
         self.figures.append(text)
-        print(text, flush=True)
+        print(f"{text} (load {os.getloadavg()[0]:.0f})", flush=True)
 
     def check(self, name: str, found: object, expected: object) -> None:
         """Notes where they differ."""
@@ -167,6 +168,7 @@ class ClusterRun:
         """A batch query and a stream with two executors, undisturbed, and with one of them killed."""
         with cluster_session(cluster, self.work, spark_speculation="true") as spark:
             executors_there(spark, 2)
+            self._query(spark, f"{name}: query of all rows, 2 executors, their first", archive)
             self._query(spark, f"{name}: query of all rows, 2 executors", archive)
             least = self.random.randint(1, max(1, self.size // int(_SPLIT_BYTES) // 3))
             failed = failed_tasks(self.work / "events")
@@ -181,6 +183,7 @@ class ClusterRun:
         """The query with one executor."""
         with cluster_session(cluster, self.work, executors=1) as spark:
             executors_there(spark, 1)
+            self._query(spark, f"{name}: query of all rows, 1 executor, its first", archive)
             self._query(spark, f"{name}: query of all rows, 1 executor", archive)
 
     def _query(self, spark: SparkSession, name: str, archive: str) -> None:

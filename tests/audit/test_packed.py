@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from relay.audit.plan.packed_store import store_of
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
+from relay.packed_reads.archive_layer import note_tiers
 from tests.audit.conftest import BUCKET_ENVIRONMENT, BUCKET_PORT, KEY_FILE
 from tests.audit.test_splits import rows, splits_of
 from tests.support.archive_filling import fill
@@ -110,6 +111,18 @@ def test_a_bucket_is_read_as_a_directory(plain: Path, storage: S3Server) -> None
     there = splits_of(url, SPLIT, store_of(url))
     assert len(there) > 6
     assert rows(there, "events") == rows(splits_of(plain, SPLIT), "events")
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_file_that_moves_between_planning_and_reading_is_read_where_it_is(plain: Path, storage: S3Server) -> None:
+    whole = rows(splits_of(plain, SPLIT), "events")
+    bucket = storage.options("moving")
+    note_tiers(plain, bucket, ())
+    planned = splits_of(plain, SPLIT, store_of(str(plain)))
+    pack_away(plain / FIRST, plain)
+    pack_away(plain / SECOND, plain, ObjectStore(bucket))
+    assert not (plain / FIRST).exists() and not (plain / SECOND).exists()
+    assert rows(planned, "events") == whole
 
 
 @pytest.mark.usefixtures("settings")
