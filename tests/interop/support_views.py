@@ -26,6 +26,7 @@ KEPT: Final = "every byte"
 KEPT_BUT_ACCOUNTS: Final = "left out: empty transactions"
 KEPT_BUT_KEYS: Final = "every byte of the rows"
 ABSENT: Final = "-"
+_ERRORS: Final = "ERRORS.md"
 FORMATS: Final = ("ROW", "STATEMENT")
 _VERSIONS: Final = {"mariadb": (10, 11), "mariadb118": (11, 8)}
 Cells = dict[tuple[str, str, str], str]
@@ -152,7 +153,7 @@ def _catch_up(chain: ViewChain, replica: Server) -> int:
 
 
 def _stop(reason: str) -> str:
-    return f"[`{reason}`](ERRORS.md#view-{reason})"
+    return f"[`{reason}`]({_ERRORS}#view-{reason})"
 
 
 def view_table(cells: Cells) -> str:

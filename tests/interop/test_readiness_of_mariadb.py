@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers import Server
-from relay.audit.jobs.view_stops import view_stops
+from relay.audit.jobs.view_stops import left_out_section, view_stops
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
 from relay.view.inspect.stops_ahead import StopsFound
@@ -53,9 +53,14 @@ def test_each_stop_is_told_with_its_place_and_what_to_do(servers: ServerFactory,
             "DELETE FROM t WHERE b = 'x'",
             "SET NAMES latin1",
             "INSERT INTO t VALUES (7, 'whole')",
+            "GRANT SELECT ON d.* TO somebody@localhost IDENTIFIED BY 'word'",
         ],
     )
     assert found.unread == []
+    assert found.left_out is not None
+    kept = left_out_section(found.left_out)
+    assert list(kept.tables[0].rows) == [("statements about accounts", 1)]
+    assert "1 transactions change rows by statements, the first at mysql-bin.0000" in kept.text
     assert found.counts == {"sql_mode_not_in_target": 3, "collation_not_in_target": 1}
     assert [stop.offset for stop in found.stops] == sorted(stop.offset for stop in found.stops)
     for stop in found.stops:
