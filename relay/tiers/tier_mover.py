@@ -9,6 +9,7 @@ A view's own files are not moved: they can be made again, and a view is rebuilt 
 import asyncio
 import contextlib
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -314,13 +315,16 @@ class TierMover:
 
 
 def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:
-    """With what the catalog says of its GTIDs. Blocking."""
-    gtids = None
-    with contextlib.suppress(ArchiveError):
+    """With what the catalog says of its GTIDs, which nobody could read from a packed file at once. Blocking. Raises: MoveFailed."""
+    try:
         catalog = Catalog.open_read_only(directory / CATALOG_NAME)
         try:
             gtids = catalog.gtids_of(file.number)
         finally:
             catalog.close()
+    except (ArchiveError, sqlite3.Error) as error:
+        raise MoveFailed(f"the catalog cannot be read: {error}", file=file.name) from error
+    if gtids is None:
+        raise MoveFailed("the catalog does not know its GTIDs yet", file=file.name)
     assert file.digest is not None
     return MovedFile(directory, file.name, file.end, file.digest, file_row(file), gtids)
