@@ -20,7 +20,8 @@ _TABLE: Final = f"""CREATE TABLE {_DATABASE}.flights (
     sched_arr SMALLINT, arr_time SMALLINT, arr_delay SMALLINT, carrier CHAR(2) NOT NULL, flight SMALLINT UNSIGNED NOT NULL,
     tailnum VARCHAR(8), origin CHAR(3) NOT NULL, dest CHAR(3) NOT NULL, air_time SMALLINT, distance INT NOT NULL,
     KEY (tailnum)) ENGINE=InnoDB"""
-_INSERT: Final = f"INSERT INTO {_DATABASE}.flights (departs, sched_dep, sched_arr, carrier, flight, tailnum, origin, dest, distance) VALUES "
+_INSERT: Final = f"""INSERT INTO {_DATABASE}.flights
+    (departs, sched_dep, sched_arr, carrier, flight, tailnum, origin, dest, distance) VALUES """
 
 
 def flights() -> Iterator[dict[str, str]]:
@@ -46,10 +47,10 @@ def write_flights(server: MariaDB, rows: int) -> None:
         ]
     )
     with server.connect() as connection, connection.cursor() as cursor:
-        number, batch, changes = 0, [], []
+        batch: list[str] = []
+        changes: list[str] = []
         size = 1
-        for flight in flights():
-            number += 1
+        for number, flight in enumerate(flights(), start=1):
             batch.append(_scheduled(flight))
             changes += _changes(number, flight)
             if len(batch) >= size:
