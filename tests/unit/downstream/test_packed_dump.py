@@ -406,3 +406,21 @@ async def test_a_store_that_gives_up_ends_the_stream_with_1105_that_names_file_a
     assert f"{FIRST}:" in text and f"{SECOND}.zst" in text and "SlowDown" in text and "may try again" in text
     assert came == rotate_to(FIRST) + FILES[FIRST][0][4:]
     assert tiers.archive.current.damaged_files.first(SECOND) is None
+
+
+async def test_a_stream_by_position_through_a_file_that_was_put_there_packed_needs_no_note_of_it(begin: Begin) -> None:
+    tiers = await begin()
+    for name in (FIRST, SECOND):
+        (tiers.directory / f"{name}.place").unlink()
+    assert await tiers.read() == whole_stream()
+
+
+async def test_a_note_of_a_place_that_cannot_be_understood_is_named_and_ends_nothing_for_good(begin: Begin) -> None:
+    tiers = await begin(in_bucket=True)
+    note = tiers.directory / f"{FIRST}.place"
+    told = note.read_text()
+    note.write_text("{}")
+    number, text, _came = await refused(tiers)
+    assert number == ErrorCode.ER_UNKNOWN_ERROR and f"{FIRST}.place" in text
+    note.write_text(told)
+    assert await tiers.read() == whole_stream()
