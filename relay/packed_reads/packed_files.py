@@ -1,5 +1,6 @@
 """Opens packed binlogs by the paths that they had as plain files: on the disk beside, or in the bucket."""
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
@@ -9,7 +10,7 @@ from typing import Final
 
 from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
-from relay.archive.storage.file_place import FilePlace, Tier, read_place
+from relay.archive.storage.file_place import FilePlace, Tier, place_path, read_place
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
@@ -22,6 +23,8 @@ from relay.packed_reads.shared_frames import SharedFrames
 _DISK: Final = FileLayer()
 _MOST_TABLES: Final = 64
 """That are kept of files nobody reads now: some 50 KiB for a GiB of binlog."""
+_MOST_PLACES: Final = 1024
+_VERIFY: Final = "Run `archive verify`."
 _NO_BUCKET: Final = "Give the bucket in [archive.bucket] of relay.toml, as it was when the file was moved there."
 
 
@@ -36,6 +39,8 @@ class PackedFiles:
         self._root = root
         self.keys = keys
         self.store = store
+        self._places: OrderedDict[Path, tuple[tuple[int, int, int], FilePlace]] = OrderedDict()
+        """What NAME.place says, and what that file was like: it may have megabytes of GTIDs."""
         self._tables: OrderedDict[str, PackedFile] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -44,16 +49,29 @@ class PackedFiles:
         self.shared.close()
 
     def place_of(self, path: Path) -> FilePlace | None:
-        """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError."""
-        place = read_place(path)
+        """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError; ArchiveUnavailable."""
+        try:
+            facts = os.stat(place_path(path))
+        except FileNotFoundError:
+            return _unnoted(path)
+        like = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        with self._lock:
+            known = self._places.get(path)
+        if known is not None and known[0] == like:
+            return known[1]
+        try:
+            place = read_place(path)
+        except ValueError as error:
+            place = _unnoted(path)
+            if place is None:
+                what = f"{path.name}.place, which says where it is, cannot be understood: {error}"
+                raise ArchiveUnavailable(what, file=path.name, advice=_VERIFY) from error
         if place is not None:
-            return place
-        for suffix in PACKED_SUFFIXES:
-            stored = path.with_name(path.name + suffix)
-            if stored.exists():
-                facts = stored.stat()
-                return FilePlace(Tier.COLD, stored.name, facts.st_size, None, f"{facts.st_ino}-{facts.st_mtime_ns}", -1)
-        return None
+            with self._lock:
+                self._places[path] = like, place
+                while len(self._places) > _MOST_PLACES:
+                    self._places.popitem(last=False)
+        return place
 
     def open(self, path: Path) -> PackedFrames:
         """The frames of the binlog that has no file at `path`. Raises: FileNotFoundError, OSError, ArchiveUnavailable."""
@@ -94,6 +112,8 @@ class PackedFiles:
         try:
             stored = StoredFile(_DISK, _DISK.open_read(packed))
         except FileNotFoundError:
+            if self.place_of(path) != place:
+                return self._stored(path, is_again=is_again)  # it moved just now
             if is_again:
                 return StoredBytes(key, _Nowhere(), False, str(packed), _nothing)
             raise
@@ -107,6 +127,16 @@ class _Nowhere:
 
     def read(self, offset: int, count: int) -> bytes:
         raise FileNotFoundError(2, os.strerror(2))
+
+
+def _unnoted(path: Path) -> FilePlace | None:
+    """A packed file that stands in the place of the binlog at `path`, as somebody has put it there. Raises: OSError."""
+    for suffix in PACKED_SUFFIXES:
+        stored = path.with_name(path.name + suffix)
+        with contextlib.suppress(FileNotFoundError):
+            facts = stored.stat()
+            return FilePlace(Tier.COLD, stored.name, facts.st_size, None, f"{facts.st_ino}-{facts.st_mtime_ns}", -1)
+    return None
 
 
 def object_key(root: Path, path: Path) -> str:

@@ -197,13 +197,13 @@ class SharedFrames:
 
     def _make_room(self, size: int) -> bool:
         """Lets go of what was not used for longest. False: too much is on its way."""
-        if self.used_bytes + size <= self.limit_bytes:
-            return True
-        for key in [key for key, slot in self._slots.items() if slot.data is not None]:
-            self._drop(key)
-            if self.used_bytes + size <= self.limit_bytes:
-                return True
-        return False
+        while self.used_bytes + size > self.limit_bytes:
+            # What is on its way is new: few of those stand before the oldest that is here.
+            oldest = next((key for key, slot in self._slots.items() if slot.data is not None), None)
+            if oldest is None:
+                return False
+            self._drop(oldest)
+        return True
 
     def _drop(self, key: _Key) -> _Slot:
         slot = self._slots.pop(key)

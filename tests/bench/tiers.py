@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.object_store.object_store import ObjectStore
+from relay.packed.frame_cuts import FRAME_BYTES
 from relay.packed_reads.archive_layer import note_tiers
 from tests.bench.figures import MB, Report, median
 from tests.bench.gtid_archive import make_mysql, mysql_held_before
@@ -22,7 +23,6 @@ from tests.support.packed_archive import pack_away
 from tests.support.replica_client import PASSWORD, USER, ReplicaClient
 from tests.support.s3_server import S3Server
 
-_FRAME_BYTES: Final = 512 << 10
 _TIERS: Final = ("hot", "cold", "object")
 _REPLICAS: Final = 16
 
@@ -81,7 +81,7 @@ def _packed(hot: Path, place: Path, storage: S3Server) -> Path:
     bucket = storage.options(place.name) if place.name == "object" else None
     store = ObjectStore(bucket) if bucket is not None else None
     for path in _binlogs(place)[:-1]:
-        pack_away(path, place, store, frame_bytes=_FRAME_BYTES)
+        pack_away(path, place, store, frame_bytes=FRAME_BYTES)
     note_tiers(place, bucket, ())
     return place
 

@@ -56,8 +56,8 @@ def fill(source: Server) -> None:
         source.execute_many([*rows, "FLUSH BINARY LOGS"])
 
 
-def wait_moved(chain: Chain) -> list[str]:
-    """Until all but the newest are in the bucket, and nothing of them is here but what stands beside; their names."""
+def wait_moved(chain: Chain) -> None:
+    """Until all but the newest are in the bucket, and nothing of them is here but what stands beside."""
     end = chain.wait_archived()
 
     def moved() -> list[str]:
@@ -66,57 +66,75 @@ def wait_moved(chain: Chain) -> list[str]:
 
     wanted = len(chain.source.binlogs()) - 1
     wait_until(lambda: len(moved()) == wanted, "all but the newest are in the bucket", timeout_s=60)
-    wait_until(lambda: not any((chain.relay.archive / name).exists() for name in moved()), "they are not here")
-    assert not list(chain.relay.archive.glob("*.zst*")) and end.file not in moved()
-    return moved()
+    wait_until(lambda: not list(chain.relay.archive.glob("*.zst*")), "they are not here as well")
+    assert not any((chain.relay.archive / name).exists() for name in moved()) and end.file not in moved()
 
 
-@pytest.mark.parametrize("kind", ["mysql56", "mysql97", "mariadb"])
+def a_chain(chains: ChainFactory, storage: S3Server, kind: str, key: Path) -> Chain:
+    """All but its newest binlog are in the bucket, and nothing of them is in the relay's memory."""
+    options = GTIDS if kind == "mysql97" else ["--binlog-format=ROW"]
+    chain = chains(kind, options=options, sections=sections(storage, kind, key))
+    fill(chain.source)
+    wait_moved(chain)
+    start_anew(chain)
+    return chain
+
+
+def start_anew(chain: Chain) -> None:
+    chain.relay.stop()
+    chain.relay.start()
+
+
+@pytest.fixture(scope="module")
+def old_chain(module_chains: ChainFactory, storage: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    return a_chain(module_chains, storage, "mysql56", tmp_path_factory.mktemp("key") / "key")
+
+
+def add_and_compare(chain: Chain, replicas: list[Server], number: int) -> None:
+    """What is in the bucket, and what comes behind it."""
+    chain.check_tables(replicas, ["d"])
+    chain.source.sql(f"INSERT INTO d.t VALUES ({number}, 'behind')")
+    chain.check_tables(replicas, ["d"])
+
+
+@pytest.mark.parametrize("kind", ["mysql97", "mariadb"])
 def test_replicas_by_position_and_by_gtid_get_everything_from_the_bucket(
     chains: ChainFactory, storage: S3Server, tmp_path: Path, kind: str
 ) -> None:
-    options = GTIDS if kind == "mysql97" else ["--binlog-format=ROW"]
-    chain = chains(kind, options=options, sections=sections(storage, kind, tmp_path / "key"))
-    fill(chain.source)
-    names = wait_moved(chain)
-    # What was read when it was moved is not in the memory of another process.
-    chain.relay.stop()
-    chain.relay.start()
+    chain = a_chain(chains, storage, kind, tmp_path / "key")
     replicas = [chain.replica(kind)]
     if kind == "mysql97":
         replicas.append(chain.server(kind, GTIDS))
         replicas[-1].attach("127.0.0.1", chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1)
-    elif kind == "mariadb":
+    else:
         replicas.append(chain.replica(kind, use_gtid="slave_pos"))
-    chain.check_tables(replicas, ["d"])
-    chain.source.sql("INSERT INTO d.t VALUES (-1, 'behind')")
-    chain.check_tables(replicas, ["d"])
-    events = chain.relay.sql(f"SHOW BINLOG EVENTS IN '{names[1]}' LIMIT 3")
+    add_and_compare(chain, replicas, -1)
+
+
+def test_an_old_replica_and_a_statement_read_what_is_in_the_bucket(old_chain: Chain) -> None:
+    add_and_compare(old_chain, [old_chain.replica("mysql56")], -1)
+    name = old_chain.source.binlogs()[1].name
+    events = old_chain.relay.sql(f"SHOW BINLOG EVENTS IN '{name}' LIMIT 3")
     assert events[0][2] == "Format_desc"
 
 
 def test_a_bucket_that_throttles_and_sends_wrong_and_half_answers_delays_a_replica_and_no_more(
-    chains: ChainFactory, storage: S3Server, tmp_path: Path
+    old_chain: Chain, storage: S3Server
 ) -> None:
-    chain = chains("mysql56", options=["--binlog-format=ROW"], sections=sections(storage, "faults", tmp_path / "key"))
-    fill(chain.source)
-    wait_moved(chain)
+    start_anew(old_chain)
     for fault in (Fault.THROTTLED, Fault.WRONG, Fault.HALF, Fault.CUT, Fault.RESET):
-        storage.faults.order(fault, 2, method="GET", part="faults", ranges_only=True)
-    chain.check_tables([chain.replica("mysql56")], ["d"])
+        storage.faults.order(fault, 2, method="GET", part="mysql56", ranges_only=True)
+    add_and_compare(old_chain, [old_chain.replica("mysql56")], -2)
     storage.faults.forgive()
+    assert [line for line in old_chain.relay.logged("archive_ledger") if line["kind"] == "damaged"] == []
 
 
-def test_a_replica_goes_on_by_itself_when_a_bucket_that_was_gone_is_back(
-    chains: ChainFactory, storage: S3Server, tmp_path: Path
-) -> None:
-    chain = chains("mysql56", options=["--binlog-format=ROW"], sections=sections(storage, "gone", tmp_path / "key"))
-    fill(chain.source)
-    wait_moved(chain)
-    at_end = chain.replica("mysql56", chain.source.master_status())
+def test_a_replica_goes_on_by_itself_when_a_bucket_that_was_gone_is_back(old_chain: Chain, storage: S3Server) -> None:
+    start_anew(old_chain)
+    at_end = old_chain.replica("mysql56", old_chain.source.master_status())
     storage.faults.refuse()
-    replica = chain.replica("mysql56")
-    chain.source.execute_many(["CREATE DATABASE e", "CREATE TABLE e.t (id INT PRIMARY KEY) ENGINE=InnoDB"])
-    at_end.wait_caught_up(*chain.source.master_status(), timeout=20)
+    replica = old_chain.replica("mysql56")
+    old_chain.source.execute_many(["CREATE DATABASE e", "CREATE TABLE e.t (id INT PRIMARY KEY) ENGINE=InnoDB"])
+    at_end.wait_caught_up(*old_chain.source.master_status(), timeout=20)
     storage.faults.listen()
-    chain.check_tables([replica], ["d", "e"])
+    old_chain.check_tables([replica], ["d", "e"])

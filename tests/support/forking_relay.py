@@ -31,8 +31,15 @@ _IMPORTED: Final = (
     *(
         f"relay.commands.{name}"
         for name in (
-            *("annotate", "archive_accept_gap", "archive_command", "archive_find", "archive_place", "archive_repair"),
-            *("events_command", "positions_command", "view_changes", "view_command", "view_seed"),
+            *(
+                "binlogs.annotate",
+                "archive_accept_gap",
+                "archive_command",
+                "archive_find",
+                "archive_place",
+                "archive_repair",
+            ),
+            *("binlogs.events_command", "binlogs.positions_command", "view_changes", "view_command", "view_seed"),
         )
     ),
 )

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +19,11 @@ from relay.archive.archive import Archive
 from relay.archive.write.options import ArchiveOptions
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.object_store.object_errors import StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
+from relay.packed.packed_file import PackedFile
 from relay.packed_reads.packed_files import PackedFiles
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
@@ -32,6 +36,7 @@ from tests.unit.downstream.test_dump_edges import rotate_to, stamped
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
 KEYS: Final = KeyRing({"2026": bytes(range(32))}, "2026")
 CACHE_BYTES: Final = 1 << 20
+CLIENTS: Final = ThreadPoolExecutor(32)
 
 
 def binlog(seed: int, *, checksum: bool = True) -> tuple[bytes, int]:
@@ -113,10 +118,33 @@ class Tiers:
                 client.cut()
             return bytes(came)
 
-        return await asyncio.wait_for(asyncio.to_thread(run), 20)
+        return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(CLIENTS, run), 20)
 
 
 Begin = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def blocked_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Every test is one of this too: what waits for a bucket or unpacks a frame is never done by the loop's thread."""
+    wrong: list[str] = []
+    for owner, name in (
+        (ObjectStore, "get_range"),
+        (ObjectStore, "get_tail"),
+        (ObjectStore, "head"),
+        (PackedFile, "decode"),
+    ):
+        real = getattr(owner, name)
+
+        def called(*arguments: Any, real: Callable[..., Any] = real, name: str = name) -> Any:
+            with contextlib.suppress(RuntimeError):
+                asyncio.get_running_loop()
+                wrong.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(owner, name, called)
+    yield wrong
+    assert wrong == []
 
 
 @pytest.fixture
@@ -335,3 +363,64 @@ async def test_heartbeats_come_while_a_replica_waits_for_a_bucket(
     came, beats = await asyncio.wait_for(asyncio.to_thread(run), 20)
     assert beats >= 3
     assert came == whole_stream()
+
+
+async def test_a_bucket_that_is_silent_holds_up_nobody_who_does_not_need_it(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiers = await begin(in_bucket=True)
+    silent = threading.Event()
+    real = ObjectStore.get_range
+
+    def read(store: ObjectStore, key: str, start: int, stop: int) -> bytes:
+        if key.startswith(FIRST):
+            assert silent.wait(15)
+        return real(store, key, start, stop)
+
+    monkeypatch.setattr(ObjectStore, "get_range", read)
+    waiting = [asyncio.create_task(tiers.read(FIRST, 4, server_id=200 + number)) for number in range(12)]
+    checks = [asyncio.create_task(tiers.read(FIRST, FILES[FIRST][1], server_id=300 + number)) for number in range(4)]
+    await asyncio.sleep(0.2)
+    assert (await tiers.read(THIRD, server_id=400)).endswith(FILES[THIRD][0][4:])
+    assert (await tiers.read(SECOND, server_id=401)).endswith(FILES[THIRD][0][4:])
+    assert not any(task.done() for task in (*waiting, *checks))
+    silent.set()
+    for came in await asyncio.gather(*waiting, *checks):
+        assert came.endswith(FILES[THIRD][0][4:])
+
+
+async def test_a_store_that_gives_up_ends_the_stream_with_1105_that_names_file_and_place(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiers = await begin(in_bucket=True)
+    real = ObjectStore.get_range
+
+    def read(store: ObjectStore, key: str, start: int, stop: int) -> bytes:
+        if key.startswith(SECOND):
+            raise StoreUnreachable("HTTP 503 SlowDown (tried 8 times in 60 s)", url=store.url(key))
+        return real(store, key, start, stop)
+
+    monkeypatch.setattr(ObjectStore, "get_range", read)
+    number, text, came = await refused(tiers)
+    assert number == ErrorCode.ER_UNKNOWN_ERROR
+    assert f"{FIRST}:" in text and f"{SECOND}.zst" in text and "SlowDown" in text and "may try again" in text
+    assert came == rotate_to(FIRST) + FILES[FIRST][0][4:]
+    assert tiers.archive.current.damaged_files.first(SECOND) is None
+
+
+async def test_a_stream_by_position_through_a_file_that_was_put_there_packed_needs_no_note_of_it(begin: Begin) -> None:
+    tiers = await begin()
+    for name in (FIRST, SECOND):
+        (tiers.directory / f"{name}.place").unlink()
+    assert await tiers.read() == whole_stream()
+
+
+async def test_a_note_of_a_place_that_cannot_be_understood_is_named_and_ends_nothing_for_good(begin: Begin) -> None:
+    tiers = await begin(in_bucket=True)
+    note = tiers.directory / f"{FIRST}.place"
+    told = note.read_text()
+    note.write_text("{}")
+    number, text, _came = await refused(tiers)
+    assert number == ErrorCode.ER_UNKNOWN_ERROR and f"{FIRST}.place" in text
+    note.write_text(told)
+    assert await tiers.read() == whole_stream()
