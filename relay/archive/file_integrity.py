@@ -94,6 +94,10 @@ class FileIntegrity:
         if self.damaged_files.forget(name):
             self._catalog.submit(lambda catalog: catalog.forget_damage(name))
         self.checks[file.number] = row.time
+        if file.place is not None:
+            # It is on the disk as it was received again; the packed one goes at the next start, or when this one is packed.
+            number, file.place = file.number, None
+            self._catalog.submit(lambda catalog: catalog.put_place(number, None))
         self.summed.forget(name)
         self._held.moved()
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-FRAME_BYTES: Final = 512 << 10
-"""Plain bytes of a frame: see docs/TIERS.md for what was measured."""
+FRAME_BYTES: Final = 192 << 10
+"""Plain bytes of a frame, which with up to 64 KiB more to the next place of the index makes 256 KiB: with as many at most zstd packs
+better than with more, and a start in the middle reads little. docs/BENCHMARKS.md has what was measured."""
 _MOST_TIMES: Final = 2
 """A frame that finds no end of a transaction has at most so many times the wanted bytes."""
 

@@ -1,6 +1,6 @@
 """Moves the files of the mirror as `[archive.tiers]` says, one after the other, in a thread of the least priority.
 
-    every 10 s       rules -> what is due -> step of a move in the thread -> the loop takes it over -> the old one is removed
+    every 2 s        rules -> what is due -> step of a move in the thread -> the loop takes it over -> the old one is removed
     bucket away      the same again after a pause that grows to 10 minutes; told once in log and ledger, and once when it is back
 
 A view's own files are not moved: they can be made again, and a view is rebuilt by removing its directory.
@@ -45,7 +45,9 @@ from relay.tiers.tier_status import TierStatus
 
 log = structlog.get_logger(__name__)
 
-_PASS_S: Final = 10.0
+_PASS_S: Final = 2.0
+_SHARE: Final = 100.0
+"""To find out what is due takes at most one of so many parts of the thread's time."""
 _FIRST_PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 600.0
 _DISK_AGAIN_S: Final = 60.0
@@ -90,6 +92,7 @@ class TierMover:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._plan_s = 0.0
         self._bucket_failures = 0
         self._bucket_again_s = 0.0
         """By the monotonic clock."""
@@ -113,7 +116,7 @@ class TierMover:
         while not self._stopping.is_set():
             await self.run_once()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _PASS_S)
+                await asyncio.wait_for(self._wake.wait(), max(_PASS_S, self._plan_s * _SHARE))
 
     # --- a pass ------------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,10 @@ class TierMover:
         """The moves that the rules want now. With 100,000 files that is no work for the loop."""
         snapshot = [(generation, tuple(generation.files)) for generation in self._archive.all]
         stays_from = self._stays_from()
-        return await self._in_thread(lambda: self._plan(snapshot, stays_from))
+        began = time.monotonic()
+        moves = await self._in_thread(lambda: self._plan(snapshot, stays_from))
+        self._plan_s = time.monotonic() - began
+        return moves
 
     def _plan(
         self, snapshot: Sequence[tuple[Generation, Sequence[ArchivedFile]]], stays_from: Place | None

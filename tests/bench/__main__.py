@@ -19,6 +19,7 @@ from tests.bench import (
     many_files,
     mariadb_views,
     memory,
+    packing,
     position,
     receive,
     serve,
@@ -66,6 +67,7 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "gtid": lambda directory, quick: gtid_requests.run(
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
     ),
+    "packing": packing.run,
     "views": views.run,
     "views-mariadb": mariadb_views.run,
     "dependencies": dependencies.run,

@@ -69,6 +69,7 @@ def run(kills: int, seed: int, directory: Path) -> Counter[str]:
     chance = random.Random(seed)
     found: Counter[str] = Counter()
     done = archives = 0
+    longest_s = 0.25
     with S3Server(directory / "s3") as s3:
         while done < kills:
             archives += 1
@@ -76,7 +77,9 @@ def run(kills: int, seed: int, directory: Path) -> Counter[str]:
             wanted = asyncio.run(fill_archive(place, FILES, 100))
             options = s3.options(f"a{archives}")
             while True:
-                killed = _killed(place, options, chance)
+                killed = _killed(place, options, chance, longest_s)
+                # So that most are killed at work, on a machine that is fast or slow.
+                longest_s *= 1.15 if killed else 0.6
                 store = ObjectStore(options)
                 tiers = asyncio.run(check(place, wanted, store, ended=not killed))
                 found += tiers
@@ -92,15 +95,15 @@ def run(kills: int, seed: int, directory: Path) -> Counter[str]:
     return found
 
 
-def _killed(directory: Path, options: StoreOptions, chance: random.Random) -> bool:
+def _killed(directory: Path, options: StoreOptions, chance: random.Random, longest_s: float) -> bool:
     """One process; False: it came to its end before it was killed."""
-    purge = chance.choice((-1.0, chance.uniform(0, 0.3)))
+    purge = chance.uniform(0, longest_s) if chance.random() < 0.15 else -1.0
     told = json.dumps([str(directory), asdict(options), purge])
     child = subprocess.Popen([sys.executable, "-m", __spec__.name, "child", told], stdout=subprocess.PIPE)
     assert child.stdout is not None
     with child.stdout:
         assert child.stdout.readline() == b"begins\n"
-        time.sleep(chance.uniform(0, 0.25))
+        time.sleep(chance.uniform(0, longest_s))
         child.kill()
         code = child.wait()
     assert code in (0, -9), code

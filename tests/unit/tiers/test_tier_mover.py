@@ -11,6 +11,7 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.storage.file_place import Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
@@ -269,6 +270,37 @@ async def test_a_disk_that_is_full_while_packing_keeps_the_file_and_no_half_one(
     await mover.close()
     assert tiers(archive) == ["cold"] * 4 + ["hot"]
     check_whole(archive, filled.wanted, None)
+
+
+async def test_a_packed_file_that_was_repaired_is_a_plain_one_and_moves_again(
+    archive: Archive, filled: Filled, store: ObjectStore
+) -> None:
+    await move(archive, ALL, store)
+    name = "mysql-bin.000002"
+    file = archive.current.file(name)
+    assert file is not None
+    (filled.directory / name).write_bytes(filled.wanted[name])
+    archive.current.integrity.file_was_repaired(file, LedgerRow(1.0, "repaired", name, -1, "by a test"))
+    assert tiers(archive) == ["object", "hot", "object", "object", "hot"]
+    await move(archive, COLD, store)
+    check_whole(archive, filled.wanted, store)
+    await move(archive, ALL, store)
+    check_whole(archive, filled.wanted, store)
+    check_bucket(archive, store)
+
+
+@pytest.mark.parametrize("tier", ["cold", "object"])
+async def test_a_binlog_that_somebody_puts_in_its_place_again_is_what_counts_at_the_next_start(
+    filled: Filled, store: ObjectStore, tier: str
+) -> None:
+    archive = await Archive.open(filled.directory)
+    await move(archive, ALL if tier == "object" else COLD, store)
+    await archive.close()
+    (filled.directory / "mysql-bin.000003").write_bytes(filled.wanted["mysql-bin.000003"])
+    again = await Archive.open(filled.directory)
+    assert tiers(again) == [tier, tier, "hot", tier, "hot"]
+    check_whole(again, filled.wanted, store)
+    await again.close()
 
 
 async def test_what_is_noted_beside_a_file_makes_its_catalog_row_again(archive: Archive, filled: Filled) -> None:
