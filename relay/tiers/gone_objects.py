@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from relay.archive.catalog.generation_directories import generation_numbers, generation_path
 from relay.archive.storage.file_place import GONE_SUFFIX, PlaceNote, Tier
 from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
 from relay.object_store.object_store import ObjectStore
@@ -16,6 +17,12 @@ OBJECT_SUFFIXES: Final = (*PACKED_SUFFIXES, *BESIDE_SUFFIXES)
 def gone_names(layer: FileLayer, directory: Path) -> list[str]:
     """The purged binlogs that a bucket may still have. Raises: OSError."""
     return sorted(name.removesuffix(GONE_SUFFIX) for name in layer.names(directory) if name.endswith(GONE_SUFFIX))
+
+
+def all_gone(layer: FileLayer, root: Path) -> list[tuple[Path, str]]:
+    """Those of all generations, also of such as were purged as a whole, with their directories. Blocking. Raises: OSError."""
+    directories = [generation_path(root, number) for number in generation_numbers(layer.listed(root).directories)]
+    return [(directory, name) for directory in directories for name in gone_names(layer, directory)]
 
 
 def remove_gone(

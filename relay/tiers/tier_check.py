@@ -4,6 +4,7 @@ Beside `archive verify`, also while the relay runs: it then finds nothing that i
 """
 
 import hashlib
+import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
+from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
@@ -66,9 +68,12 @@ class TierCheck:
         self._layer = layer or FileLayer()
 
     def run(self, on_progress: Progress | None = None) -> Iterator[ArchiveFinding]:
-        """What is wrong. Raises: CatalogUnreadable, OSError."""
+        """What is wrong; nothing where the catalog cannot be read, which is a finding of its own. Raises: OSError."""
         names = self._layer.names(self._directory)
-        files = list_archive(self._directory)
+        try:
+            files = list_archive(self._directory)
+        except (CatalogUnreadable, sqlite3.DatabaseError):
+            return
         for file in files:
             if file.place is not None:
                 yield from self._check(file, file.place)

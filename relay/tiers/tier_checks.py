@@ -1,4 +1,4 @@
-"""What `binlog-relay archive verify` looks at where binlogs are packed; nobody opens the archive meanwhile, if nobody has it open."""
+"""What `binlog-relay archive verify` looks at where binlogs are packed, in all generations."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ TierFindings = Iterator[tuple[int, ArchiveFinding]]
 
 @contextmanager
 def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[[Progress | None], TierFindings]]:
-    """The checks of all generations. While it is entered nobody else opens the archive, unless a relay has it open already.
+    """The checks of all generations. With `cure` nobody else opens the archive while it is entered.
 
     Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs.
     """
@@ -37,6 +37,9 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[
             if cure:
                 raise ArchiveError(f"{error} A running relay cures by itself") from error
     alone = lock >= 0
+    if alone and not cure:
+        os.close(lock)  # a relay may start while it is only looked
+        lock = -1
 
     def checks(on_progress: Progress | None) -> TierFindings:
         for number, directory in begun_generations(root, layer):
@@ -47,5 +50,5 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[
     try:
         yield checks
     finally:
-        if alone:
+        if lock >= 0:
             os.close(lock)

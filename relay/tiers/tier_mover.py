@@ -9,6 +9,7 @@ A view's own files are not moved: they can be made again, and a view is rebuilt 
 import asyncio
 import contextlib
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +39,7 @@ from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
 from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
-from relay.tiers.gone_objects import gone_names, remove_gone
+from relay.tiers.gone_objects import all_gone, remove_gone
 from relay.tiers.move_errors import MoveFailed, MoveStopped
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
@@ -93,6 +94,8 @@ class TierMover:
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._plan_s = 0.0
+        self._looked_for_gone = -1
+        """How many bytes had been purged when it was looked for what has to go from the bucket."""
         self._bucket_failures = 0
         self._bucket_again_s = 0.0
         """By the monotonic clock."""
@@ -222,6 +225,7 @@ class TierMover:
         if generation.file(file.name) is not file:
             # It was purged meanwhile, and the purge did not see what was made since.
             await self._in_thread(lambda: remove_files(self._layer, generation.directory, [file.name]))
+            self._looked_for_gone = -1
             return False
         if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
             await self._in_thread(lambda: self._mover.take_back(moved, place))
@@ -237,14 +241,15 @@ class TierMover:
         return True
 
     async def _remove_gone(self) -> None:
-        gone: list[tuple[Path, str]] = []
-        for generation in self._archive.all:
-            with contextlib.suppress(OSError):
-                directory = generation.directory
-                gone += [
-                    (directory, name) for name in await self._in_thread(partial(gone_names, self._layer, directory))
-                ]
-        self.status.gone_files = len(gone)
+        purged = self._archive.purged_bytes
+        if purged == self._looked_for_gone and not self.status.gone_files:
+            return  # a directory of 100,000 files is not looked through for nothing
+        try:
+            gone = await self._in_thread(partial(all_gone, self._layer, self._archive.directory))
+        except OSError as error:
+            log.warning("gone_not_removed", file="", why=str(error), note="it is tried again")
+            return
+        self._looked_for_gone, self.status.gone_files = purged, len(gone)
         if time.monotonic() < self._bucket_again_s:
             return
         key_of = self._mover.key_of
@@ -310,13 +315,16 @@ class TierMover:
 
 
 def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:
-    """With what the catalog says of its GTIDs. Blocking."""
-    gtids = None
-    with contextlib.suppress(ArchiveError):
+    """With what the catalog says of its GTIDs, which nobody could read from a packed file at once. Blocking. Raises: MoveFailed."""
+    try:
         catalog = Catalog.open_read_only(directory / CATALOG_NAME)
         try:
             gtids = catalog.gtids_of(file.number)
         finally:
             catalog.close()
+    except (ArchiveError, sqlite3.Error) as error:
+        raise MoveFailed(f"the catalog cannot be read: {error}", file=file.name) from error
+    if gtids is None:
+        raise MoveFailed("the catalog does not know its GTIDs yet", file=file.name)
     assert file.digest is not None
     return MovedFile(directory, file.name, file.end, file.digest, file_row(file), gtids)

@@ -281,7 +281,8 @@ class Catalog:
                     self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - constants only
             for file in files:
                 self._db.execute(_PUT_FILE, summed(file_row(file)))
-                self.put_place(file.number, file.place)
+                if file.place is not None or not in_place_of_all:
+                    self.put_place(file.number, file.place)
             for entry in gtids:
                 self._put_gtids(entry)
 

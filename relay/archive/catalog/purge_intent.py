@@ -3,10 +3,10 @@
 It is written before the first file goes and removed behind the last, so that a removal that was killed is finished.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX
@@ -19,6 +19,8 @@ from relay.archive.storage.files import (
 )
 from relay.archive.storage.ledger_kinds import PURGED
 from relay.packed.packed_facts import PACKED_SUFFIXES
+
+_INDEXES: Final = tuple(suffix for suffix in BESIDE_SUFFIXES if suffix != PLACE_SUFFIX)
 
 
 def write_intent(layer: FileLayer, directory: Path, rows: Iterable[LedgerRow]) -> None:
@@ -51,10 +53,11 @@ def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> Non
     for name in names:
         layer.unlink(directory / name)
         for suffix in PACKED_SUFFIXES:
-            layer.unlink(directory / (name + suffix))
-        with contextlib.suppress(FileNotFoundError):
+            if layer.exists(directory / (name + suffix)):
+                layer.unlink(directory / (name + suffix))
+        if layer.exists(directory / (name + PLACE_SUFFIX)):
             layer.rename(directory / (name + PLACE_SUFFIX), directory / (name + GONE_SUFFIX))
-        for suffix in BESIDE_SUFFIXES:
+        for suffix in _INDEXES:
             layer.unlink(directory / (name + suffix))
     layer.sync_directory(directory)
 

@@ -17,6 +17,7 @@ from relay.archive.storage.files import FileLayer, replace_file
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
 
 Placed = dict[str, FilePlace]
+_OF_PLACED: Final = (*PACKED_SUFFIXES, PLACE_SUFFIX)
 _UNKNOWN: Final = ""
 """The digest of a packed file of which nothing was noted."""
 
@@ -30,11 +31,18 @@ def find_placed(
     """
     catalogued = {file.name: file.place for file in known if file.place is not None}
     stored: dict[str, str] = {}
+    noted: set[str] = set()
+    # Of 100,000 files with their indexes: each name is looked at once.
     for name in names:
-        binlog = plain_name(name)
-        if binlog is not None and is_binlog_name(binlog):
-            stored[binlog] = max(stored.get(binlog, ""), name)
-    noted = {name.removesuffix(PLACE_SUFFIX) for name in names if name.endswith(PLACE_SUFFIX)}
+        if name.endswith(_OF_PLACED):
+            binlog = plain_name(name)
+            if binlog is None:
+                noted.add(name.removesuffix(PLACE_SUFFIX))
+            elif is_binlog_name(binlog):
+                stored[binlog] = max(stored.get(binlog, ""), name)
+    if not noted and not stored:
+        return {}, {}
+    names = set(names)
     placed: Placed = {}
     notes: dict[str, PlaceNote] = {}
     left: list[str] = []

@@ -19,9 +19,10 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
+from tests.support.generation_filling import two_generations
 from tests.support.s3_server import S3Server, need_rclone
 from tests.support.storage_faults import Fault
-from tests.support.tier_archive import RING, check_bucket, check_whole, fill_archive
+from tests.support.tier_archive import RING, check_bucket, check_whole, digests_made, fill_archive
 
 COLD = TierRules(hot_bytes=1)
 ALL = TierRules(hot_bytes=1, cold_bytes=1)
@@ -309,3 +310,20 @@ async def test_what_is_noted_beside_a_file_makes_its_catalog_row_again(archive: 
     assert note is not None and note.place == archive.current.files[2].place
     assert note.file_row[:2] == ("mysql-bin.000003", 3) and note.gtids is not None
     assert note.place.tier is Tier.COLD and note.place.plain_bytes == len(filled.wanted["mysql-bin.000003"])
+
+
+async def test_a_generation_that_is_purged_as_a_whole_leaves_nothing_in_the_bucket(
+    tmp_path: Path, store: ObjectStore
+) -> None:
+    archive = await two_generations(tmp_path / "archive")
+    await digests_made(archive)
+    await move(archive, ALL, store)
+    first = archive.all[0]
+    assert [str(file.tier) for file in first.files] == ["object", "hot"], "the newest of each generation stays"
+    await first.purge([file.name for file in first.files], "by a test")
+    await archive.forget_emptied()
+    assert first not in archive.all
+    await move(archive, ALL, store)
+    left = {facts.key for facts in store.list()}
+    await archive.close()
+    assert left == {f"g0002/mysql-bin.000002{suffix}" for suffix in (".zst", ".idx", ".gtx", ".place")}
