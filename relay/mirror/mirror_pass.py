@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import file_row
@@ -57,8 +56,8 @@ class MirrorPass:
         """Keys of sealed binlogs and of what is beside them; None: the bucket was not listed yet."""
         self._parts: dict[str, list[MirrorPart]] = {}
         """By folder and binlog."""
-        self._small: dict[str, int] = {}
-        """By key, a checksum of what was copied last."""
+        self._small: dict[str, tuple[int, int, int]] = {}
+        """By key, inode, size and time of the file that was copied last."""
         self.done: dict[int, int] = {}
         """By generation, the number of the last sealed file up to which all are in the bucket."""
         self.copied: dict[str, int] = {}
@@ -109,15 +108,17 @@ class MirrorPass:
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
         for name in SMALL_FILES:
+            path = generation.directory / name
             try:
-                data = (generation.directory / name).read_bytes()
+                status = path.stat()
+                key, state = generation.folder + name, (status.st_ino, status.st_size, status.st_mtime_ns)
+                if self._small.get(key) == state:
+                    continue
+                data = path.read_bytes()
             except FileNotFoundError:
                 continue
-            key = generation.folder + name
-            total = crc32(data)
-            if self._small.get(key) != total:
-                self._store.put_bytes(key, data)
-                self._small[key] = total
+            self._store.put_bytes(key, data)
+            self._small[key] = state
 
     # --- sealed files ----------------------------------------------------------------------------------------------------
 

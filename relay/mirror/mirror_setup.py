@@ -1,5 +1,7 @@
 """The mirror of a relay, as relay.toml wants it."""
 
+from dataclasses import replace
+
 from relay.archive.archive import Archive
 from relay.config.sections import ArchiveSection
 from relay.mirror.mirror import Mirror
@@ -11,5 +13,7 @@ def archive_mirror(section: ArchiveSection, archive: Archive, uuid: str) -> Mirr
     """What keeps the bucket as a second copy, not yet at work; None: nothing does. Raises: KeyUnreadable, StoreRefused."""
     if section.mirror is None or section.bucket is None:
         return None
+    # The mirror itself tries again, and says meanwhile that it is behind.
+    options = replace(section.bucket.options(), tries=3, give_up_s=15.0)
     packing = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
-    return Mirror(archive, section.bucket.options(), key_ring(section), packing, uuid, section.mirror.interval_s)
+    return Mirror(archive, options, key_ring(section), packing, uuid, section.mirror.interval_s)

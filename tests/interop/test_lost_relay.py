@@ -98,7 +98,7 @@ def test_a_bucket_that_is_gone_for_a_while_is_behind_and_catches_up(
         # What is asked for fails, in every way there is but one that is only waited for.
         for number, fault in enumerate(Fault):
             if fault is not Fault.SILENT:
-                store.faults.order(fault, times=2)
+                store.faults.order(fault)
             source.sql(f"INSERT INTO d.t VALUES ({number})")
         source.sql("FLUSH BINARY LOGS")
         source.sql("INSERT INTO d.t VALUES (1000)")

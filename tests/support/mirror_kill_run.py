@@ -44,8 +44,8 @@ def check_bucket(store: S3Server, source: Server, directory: Path) -> tuple[int,
     return int(names[-1].rpartition(".")[2]), told.end.offset
 
 
-def kill_run(directory: Path, source: Server, kills: int, seed: int) -> list[str]:
-    """Kills that often; what is in the bucket at the end. Raises: AssertionError."""
+def kill_run(directory: Path, source: Server, kills: int, seed: int, *, said: bool = False) -> list[str]:
+    """Kills that often, with a line on stderr for each if `said`; what is in the bucket at the end. Raises: AssertionError."""
     chance = random.Random(seed)
     reached = (0, 0)
     checked = 0
@@ -54,16 +54,18 @@ def kill_run(directory: Path, source: Server, kills: int, seed: int) -> list[str
             for number in range(kills):
                 if not relay.running:
                     relay.start()
-                time.sleep(chance.uniform(0.3, 1.5))
+                time.sleep(chance.uniform(0.5, 4.0))
                 relay.kill()
                 if whole_files(store) or any(".part-4-" in key or ".part-0-" in key for key in objects(store)):
                     now = check_bucket(store, source, directory / "made")
                     assert now >= reached, f"kill {number}: the copy ended at {reached}, and now at {now}"
                     reached = now
                     checked += 1
+                    if said:
+                        sys.stderr.write(f"kill {number + 1}: an archive up to binlog {now[0]}, {now[1]}\n")
         assert checked > kills // 2
         relay.start()
-        wait_copied(store, *source.master_status(), timeout_s=60)
+        wait_copied(store, *source.master_status(), timeout_s=180)
         relay.stop()
         check_bucket(store, source, directory / "made")
         return objects(store)
@@ -75,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     wanted = parser.parse_args()
     with SERVERS["mariadb"]() as source, tempfile.TemporaryDirectory(prefix="binlog-relay-mirror-") as made:
-        found = kill_run(Path(made), source.start(server_id=1), wanted.kills, wanted.seed)
+        found = kill_run(Path(made), source.start(server_id=1), wanted.kills, wanted.seed, said=True)
     sys.stdout.write(
         f"{wanted.kills} kills, seed {wanted.seed}: an archive each time; {len(found)} objects at the end\n"
     )
