@@ -106,7 +106,10 @@ def run(audit: Audit) -> AuditResult:
         f"{number_of(total['transactions'], 'transaction')} of {size(total['bytes'])} from {moment(total['first'])} to "
         f"{moment(total['last'])} UTC; {number_of(total['rolled_back'], 'group')} rolled back."
     )
-    return AuditResult(verdict, findings, sections, frames, figures=_figures(total, busiest))
+    figures = _figures(total, busiest)
+    if ahead.waits.groups:
+        figures["dependencies"] = {"told": ahead.waits.told()} | ahead.waits.record()
+    return AuditResult(verdict, findings, sections, frames, figures=figures)
 
 
 def _figures(total: dict[str, Any], busiest: dict[str, Any]) -> dict[str, object]:

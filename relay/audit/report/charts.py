@@ -21,8 +21,8 @@ from relay.audit.report.time_steps import TimeSlot, covered_of, time_slots
 # pygal leaves a hook for its plugins in the interpreter, of a kind that Python warns of at every import. There are none here.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
-_WIDTH: Final = 860
-_HEIGHT: Final = 250
+_WIDTH: Final = 1080
+_HEIGHT: Final = 260
 _ROW: Final = 25
 _MOST_BARS: Final = 20
 _TIME_LABELS: Final = 6
