@@ -106,7 +106,7 @@ def _result(audit: Audit, steps: DataFrame, step: int) -> AuditResult:
         Section(
             "Tables",
             "Bytes are those of the tables' own events. What is inside of compressed transactions counts for its rows, "
-            "and not for its bytes. Statements that a source logged as such have no rows; what TRUNCATE and DROP delete is not counted.",
+            "and not for its bytes. Statements that a source logged as such have no rows; nor have TRUNCATE and DROP.",
             charts=[
                 Bars("Rows changed", [(name, sum(row[one] for one in _COUNTS)) for name, row in named[:20]]),
                 Bars("Bytes", [(name, row["bytes"]) for name, row in named[:20]], "bytes"),
