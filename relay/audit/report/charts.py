@@ -167,6 +167,7 @@ def _config(height: int, unit: Unit, most: float) -> dict[str, Any]:
         "height": height,
         "margin": 4,
         "margin_right": 12,
+        "margin_bottom": 9,  # of letters below the line, too
         "js": (),
         "css": (),
         "style": _STYLE,
