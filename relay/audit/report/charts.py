@@ -98,7 +98,7 @@ def _bars(chart: Bars | Shares | Columns, values: list[tuple[str, float]], whole
 
     most = max(value for _, value in values)
     drawn = pygal.HorizontalBar(
-        **_config(len(values) * _ROW + 40, chart.unit, most),
+        **_config(len(values) * _ROW + 45, chart.unit, most),
         print_values=True,
         print_values_position="top",
         spacing=0,
