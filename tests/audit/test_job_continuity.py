@@ -65,7 +65,7 @@ async def test_a_complete_archive_is_called_complete(spark: Any, tmp_path: Path)
         ("bin.000002", len(second.events), "Stop"),
         ("bin.000003", len(third.events), "Xid"),
     ]
-    assert done.table("")  # files
+    assert done.table("Files")  # files
 
 
 def test_files_of_real_servers_are_complete_in_themselves(spark: Any, tmp_path: Path) -> None:

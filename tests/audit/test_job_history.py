@@ -22,6 +22,8 @@ pytestmark = pytest.mark.interop
 
 CHANGED = (
     "SET binlog_format = ROW",
+    "CREATE TABLE nokey (a INT) ENGINE=InnoDB",
+    "INSERT INTO nokey VALUES (1)",
     "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), total DECIMAL(10,2)) ENGINE=InnoDB",
     "INSERT INTO orders VALUES (7, 'another', 1), (41, '<script>alert(1)</script>', 1.50)",
     "UPDATE orders SET id = 42 WHERE id = 41",

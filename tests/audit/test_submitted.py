@@ -131,7 +131,19 @@ for level in LEVELS:
 def test_an_executor_needs_pyarrow_and_the_package_which_may_stay_a_zip(tmp_path: Path) -> None:
     write(tmp_path, "bin.000001", shop_binlog(3).data)
     zipped = package(tmp_path / "package.zip")
-    others = {"structlog", "pydantic", "aiomysql", "pymysql", "typer", "rich", "uvloop", "cryptography", "aiohttp"}
+    others = {
+        "structlog",
+        "pydantic",
+        "aiomysql",
+        "pymysql",
+        "typer",
+        "rich",
+        "uvloop",
+        "cryptography",
+        "aiohttp",
+        "jinja2",
+        "pygal",
+    }
     program = _ALONE.format(others=others, package=str(zipped), archive=str(tmp_path / "bin.000001"))
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False

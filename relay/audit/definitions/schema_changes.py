@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number
-from relay.audit.definitions.table_changes import table_changes
+from relay.audit.definitions.table_differences import table_differences
 from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import Store
@@ -31,7 +31,7 @@ class SchemaChange:
     @property
     def told(self) -> list[str]:
         """What is another."""
-        return table_changes(self.before, self.after)
+        return table_differences(self.before, self.after)
 
 
 def schema_changes(store: Store, files: Sequence[AuditedFile]) -> list[SchemaChange]:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
-from relay.audit.definitions.table_changes import table_changes
+from relay.audit.definitions.table_differences import table_differences
 from relay.audit.plan.packed_store import store_of
 from relay.audit.readiness.checks import shown
 from relay.audit.report.content import Bars, Kind, OverTime, ReportTable, Section
@@ -155,7 +155,7 @@ def _differences(changes: list[SchemaChange]) -> list[tuple[SchemaChange, Schema
 def _told(before: Table | None, after: Table | None) -> list[str]:
     if before is not None and after is None:
         return ["gone, or not known any more"]
-    told = table_changes(before, after)
+    told = table_differences(before, after)
     return [f"made, or known from here on: {told[0]}"] if before is None and told else told
 
 

@@ -106,7 +106,7 @@ def _result(audit: Audit, steps: DataFrame, step: int) -> AuditResult:
         Section(
             "Tables",
             "Bytes are those of the tables' own events. What is inside of compressed transactions counts for its rows, "
-            "and not for its bytes. Statements that a source logged as such have no rows.",
+            "and not for its bytes. Statements that a source logged as such have no rows; nor have TRUNCATE and DROP.",
             charts=[
                 Bars("Rows changed", [(name, sum(row[one] for one in _COUNTS)) for name, row in named[:20]]),
                 Bars("Bytes", [(name, row["bytes"]) for name, row in named[:20]], "bytes"),
@@ -119,11 +119,20 @@ def _result(audit: Audit, steps: DataFrame, step: int) -> AuditResult:
                         "inserted": "count",
                         "updated": "count",
                         "deleted": "count",
+                        "grew by": "count",
                         "bytes": "bytes",
                         f"first, to {span(step)}": "time",
                         f"last, to {span(step)}": "time",
                     },
-                    [(name, *(row[one] for one in (*_COUNTS, "bytes", "first", "last"))) for name, row in named],
+                    [
+                        (
+                            name,
+                            *(row[one] for one in _COUNTS),
+                            row["inserted"] - row["deleted"],
+                            *(row[one] for one in ("bytes", "first", "last")),
+                        )
+                        for name, row in named
+                    ],
                     left_out=max(0, totals["tables"] - len(named)),
                 )
             ],

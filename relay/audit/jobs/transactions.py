@@ -93,7 +93,7 @@ def run(audit: Audit) -> AuditResult:
         *unread_finding(ahead, audit.options.limit),
     ]
     sections = [
-        rates_section(cells, step, total, busiest),
+        *([rates_section(cells, step, total, busiest)] if busiest["most"] else []),
         _sizes(audit, cells, total, patterns),
         _durations(audit, cells, total, patterns),
         _kinds(cells, total),
@@ -106,7 +106,10 @@ def run(audit: Audit) -> AuditResult:
         f"{number_of(total['transactions'], 'transaction')} of {size(total['bytes'])} from {moment(total['first'])} to "
         f"{moment(total['last'])} UTC; {number_of(total['rolled_back'], 'group')} rolled back."
     )
-    return AuditResult(verdict, findings, sections, frames, figures=_figures(total, busiest))
+    figures = _figures(total, busiest)
+    if ahead.waits.groups:
+        figures["dependencies"] = {"told": ahead.waits.told()} | ahead.waits.record()
+    return AuditResult(verdict, findings, sections, frames, figures=figures)
 
 
 def _figures(total: dict[str, Any], busiest: dict[str, Any]) -> dict[str, object]:
@@ -114,7 +117,7 @@ def _figures(total: dict[str, Any], busiest: dict[str, Any]) -> dict[str, object
         "transactions": total["transactions"],
         "rolled_back_groups": total["rolled_back"],
         **{name: total[name] for name in _SUMS},
-        **rate_figures(total, busiest),
+        **(rate_figures(total, busiest) if busiest["most"] else {}),
     }
     for name, column in (("size_bytes", "bytes"), ("rows", "rows"), ("duration_seconds", "duration")):
         figures[f"transaction_{name}"] = {

@@ -21,8 +21,8 @@ from relay.audit.report.time_steps import TimeSlot, covered_of, time_slots
 # pygal leaves a hook for its plugins in the interpreter, of a kind that Python warns of at every import. There are none here.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
-_WIDTH: Final = 860
-_HEIGHT: Final = 250
+_WIDTH: Final = 1080
+_HEIGHT: Final = 260
 _ROW: Final = 25
 _MOST_BARS: Final = 20
 _TIME_LABELS: Final = 6
@@ -98,7 +98,7 @@ def _bars(chart: Bars | Shares | Columns, values: list[tuple[str, float]], whole
 
     most = max(value for _, value in values)
     drawn = pygal.HorizontalBar(
-        **_config(len(values) * _ROW + 40, chart.unit, most),
+        **_config(len(values) * _ROW + 45, chart.unit, most),
         print_values=True,
         print_values_position="top",
         spacing=0,
@@ -167,6 +167,7 @@ def _config(height: int, unit: Unit, most: float) -> dict[str, Any]:
         "height": height,
         "margin": 4,
         "margin_right": 12,
+        "margin_bottom": 9,  # of letters below the line, too
         "js": (),
         "css": (),
         "style": _STYLE,

@@ -19,7 +19,7 @@ from relay.audit.report.text import count, moment, number, number_of, share, sho
 _NUMBERS: Final = frozenset({"count", "number", "bytes", "seconds", "percent"})
 # Pixels of a column. Texts share what is left, and have as much at least.
 _WIDTHS: Final[dict[str, int]] = {
-    "place": 176, "time": 150, "count": 96, "number": 96, "bytes": 92, "seconds": 92, "percent": 76, "severity": 80, "word": 90,
+    "place": 200, "time": 168, "count": 96, "number": 96, "bytes": 92, "seconds": 92, "percent": 76, "severity": 80, "word": 90,
 }  # fmt: skip
 _LEAST_TEXT: Final = 130
 

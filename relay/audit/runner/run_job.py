@@ -4,6 +4,7 @@ import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +19,8 @@ from relay.audit.runner.job import Job
 from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
 from relay.audit.runner.written_frame import write_frame
 
+_MODULES: Final = {"history": "row_history"}
+"""Jobs whose module has another name."""
 _FINDINGS_SCHEMA = (
     "name string, severity string, title string, count bigint, file string, position bigint, time timestamp, text string, "
     "cases bigint, last string"
@@ -26,7 +29,7 @@ _FINDINGS_SCHEMA = (
 
 def load_job(name: str) -> Job:
     """The job of this name, one of JOBS."""
-    job: Job = importlib.import_module(f"relay.audit.jobs.{name}").JOB
+    job: Job = importlib.import_module(f"relay.audit.jobs.{_MODULES.get(name, name)}").JOB
     return job
 
 

@@ -54,10 +54,20 @@ def test_what_cannot_be_is_refused_before_spark_starts(
     assert "nothing lies between" in refusal("boundaries", binlog, out, since="2026-01-02", until="2026-01-02")
     assert "it takes no --for" in refusal("boundaries", binlog, out, target="mysql-9.7")
     assert "mysql-8.4, mysql-9.7" in refusal("readiness", binlog, out, target="mysql-4.1")
+    assert "--table shop.orders --key 42 name it" in refusal("history", binlog, out, table="shop.orders")
+    assert "it takes a table with its database" in refusal("history", binlog, out, table="orders", key="42")
+    assert "--table and --key are for history" in refusal("all", binlog, out, table="shop.orders", key="42")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
     assert "holds other things" in refusal("boundaries", binlog, tmp_path / "other", replace=True)
     assert not out.exists()
+
+
+def test_all_audits_take_the_options_that_one_of_them_takes(binlog: str, tmp_path: Path) -> None:
+    request = command.AuditRequest("all", binlog, tmp_path / "out", tables=("a.b",), target="mysql-9.7")
+    jobs, options = command.asked_for(request)
+    assert [job.name for job in jobs] == list(JOBS)
+    assert (options.tables, options.target, options.row) == (("a.b",), "mysql-9.7", None)
 
 
 def test_a_disk_that_is_full_is_no_finding(binlog: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

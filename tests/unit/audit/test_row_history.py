@@ -26,7 +26,7 @@ def test_a_key_is_a_value_or_columns_with_values(key: str, expected: tuple[tuple
 
 @pytest.mark.parametrize("key", ["", "{}", "null", '{"id": null}', "[1]", '{"id": {"a": 1}}'])
 def test_what_is_no_key_is_refused_with_an_example(key: str) -> None:
-    with pytest.raises(NoSuchRow, match="such as '{\"id\": 42}'"):
+    with pytest.raises(NoSuchRow, match="such as"):
         parse_row("shop.orders", key)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.audit.definitions.table_changes import table_changes
+from relay.audit.definitions.table_differences import table_differences
 from relay.schema_history.tables.source_table import Column, Table, whole_key
 
 ID = Column("id", "int", nullable=False)
@@ -44,4 +44,4 @@ KEYED = table(ID, NAME, keys=(("PRIMARY", whole_key(["id"], True)),))
     ],
 )
 def test_each_difference_is_told(before: Table | None, after: Table | None, told: list[str]) -> None:
-    assert table_changes(before, after) == told
+    assert table_differences(before, after) == told

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from relay.schema_history.tables.source_table import Column, Key, Table
 
 
-def table_changes(before: Table | None, after: Table | None) -> list[str]:
+def table_differences(before: Table | None, after: Table | None) -> list[str]:
     """What is another in `after`, each in a few words; None: there was no such table, or nobody knows it."""
     if before is None or after is None:
         return [] if before is after else [f"{_columns_told(after)}"] if after is not None else ["not known any more"]
