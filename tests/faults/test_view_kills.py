@@ -101,7 +101,20 @@ def fill(directory: Path) -> Path:
 
 def view_line(chain: ViewChain) -> dict[str, str]:
     """What the relay's list says of the view."""
-    names = ("view", "gtids", "uuid", "for", "files", "bytes", "made", "in_view", "behind", "dependencies", "not_kept", "stopped")
+    names = (
+        "view",
+        "gtids",
+        "uuid",
+        "for",
+        "files",
+        "bytes",
+        "made",
+        "in_view",
+        "behind",
+        "dependencies",
+        "not_kept",
+        "stopped",
+    )
     return dict(zip(names, chain.view_sql("CALL binlog_relay.view_list()")[0], strict=True))
 
 
