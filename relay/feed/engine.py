@@ -10,7 +10,7 @@ from protocol.errors import Malformed
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import FedTable, FeedSettings
-from relay.feed.feed_batch import FeedBatch, TablePart, no_rows, read_batch
+from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.rows.feed_place import FeedPlace
@@ -127,7 +127,14 @@ class FeedEngine:
 
     def read(self, start: FeedPlace, end: FeedPlace) -> FeedBatch:
         """What a stretch has of the tables that are fed."""
-        return read_batch(self.reading, start, end, self.choice, list(self.tables), self.choice.schemas)
+        wanted = WantedTables(self.choice, list(self.tables), self.choice.schemas, self._is_passed)
+        return read_batch(self.reading, start, end, wanted)
+
+    def _is_passed(self, key: TableName, place: FeedPlace) -> bool:
+        """Whether a table is fed beyond a place."""
+        table = self.tables.get(key)
+        fed = table.place if table is not None else None
+        return fed is not None and fed > place
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end. Raises: FeedStop."""

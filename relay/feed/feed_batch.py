@@ -11,12 +11,13 @@ from relay.audit.plan.schemas import arrow_schema
 from relay.feed.archive_reading import ROW_COLUMNS, ArchiveReading
 from relay.feed.logged_changes import FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.schema_history.tables.source_table import TableName
 
 AT: Final = "at"
 """Column of rows: the place of their transaction, as FeedPlace.version."""
-_HELD_BACK: Final = frozenset(("xa_prepare",))
+_HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
+_ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"
 _CUT: Final = "transaction_cut"
 
 
@@ -46,92 +47,121 @@ class FeedBatch:
     """Of its newest transaction."""
 
 
-def read_batch(
-    reading: ArchiveReading,
-    start: FeedPlace,
-    end: FeedPlace,
-    wanted: Callable[[TableName], bool],
-    known: list[TableName],
-    schemas: list[str] | None = None,
-) -> FeedBatch:
+@dataclass(frozen=True, slots=True)
+class WantedTables:
+    """Of which tables a batch is made. `known`: that there are in the lake; `schemas`: of these only rows are read.
+
+    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it.
+    """
+
+    wanted: Callable[[TableName], bool]
+    known: list[TableName] = field(default_factory=list)
+    schemas: list[str] | None = None
+    passed: Callable[[TableName, FeedPlace], bool] = lambda _key, _place: False
+
+
+def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables: WantedTables) -> FeedBatch:
     """What [start, end) has of the wanted tables. It ends before the first transaction that cannot be read."""
-    transactions = reading.transactions(start, end).to_pylist()
+    transactions = reading.transactions(start, end)
+    finding = transactions.column("finding")
+    for one in transactions.filter(pc.and_(pc.is_valid(finding), pc.not_equal(finding, _CUT))).slice(0, 1).to_pylist():
+        position = one["start"] if one["start"] is not None else one["finding_position"]
+        place = _boundary(one["file"], position, _ends(transactions), start)
+        return _before(reading, place, start, tables, _unreadable(one, place, reading))
     batch = FeedBatch(start, end)
-    ends: dict[tuple[str, int], tuple[FeedPlace, int]] = {}
-    for one in transactions:
-        if one["finding"] is not None and one["finding"] != _CUT:
-            place = _boundary(
-                one["file"], one["start"] if one["start"] is not None else one["finding_position"], ends, start
-            )
-            return _before(reading, place, start, (wanted, known, schemas), _unreadable(one, place, reading))
-        if one["start"] is not None and one["end"] is not None:
-            ends[one["file"], one["start"]] = (FeedPlace.at(one["file"], one["end"]), one["sequence"] or 0)
-            batch.last_time = one["last_time"] or batch.last_time
-    away = [one for one in transactions if one["rolled_back"] or one["finding"] == _CUT]
-    batch.rolled_back = frozenset(FeedPlace.at(one["file"], one["start"]).version for one in away)
-    batch.prepared = frozenset(
-        FeedPlace.at(one["file"], one["start"]).version for one in transactions if one["closed_by"] in _HELD_BACK
+    batch.last_time = pc.max(transactions.column("last_time")).as_py()
+    cut = pc.fill_null(pc.equal(finding, _CUT), False)
+    batch.rolled_back = _places(
+        transactions.filter(pc.or_(cut, pc.fill_null(transactions.column("rolled_back"), False)))
     )
-    rows = reading.rows(start, end, schemas)
-    wrong = rows.filter(pc.is_valid(rows.column("finding")))
-    for one in wrong.to_pylist():
+    held_back = pc.is_in(transactions.column("closed_by"), _HELD_BACK)
+    batch.prepared = _places(transactions.filter(held_back))
+    rows = reading.rows(start, end, tables.schemas)
+    for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])
-        if one["schema"] is None or wanted(key):
-            place = _boundary(
-                one["file"], one["transaction"] if one["transaction"] is not None else one["position"], ends, start
-            )
-            return _before(reading, place, start, (wanted, known, schemas), _unreadable(one, place, reading))
+        position = one["transaction"] if one["transaction"] is not None else one["position"]
+        if one["schema"] is not None and (
+            not tables.wanted(key) or tables.passed(key, FeedPlace.at(one["file"], position))
+        ):
+            continue
+        place = _boundary(one["file"], position, _ends(transactions), start)
+        stop = _unreadable(one, place, reading)
+        if one["schema"] is not None:
+            stop = table_stop(one["finding"], stop.place, ".".join(key), stop.text)
+        return _before(reading, place, start, tables, stop)
     batch.rows = rows.num_rows
     for key, part in _by_table(rows):
-        if wanted(key):
-            unnamed = pc.index(part.column("named"), "none").as_py()
-            if unnamed >= 0:
-                one = part.slice(unnamed, 1).to_pylist()[0]
-                place = FeedPlace.at(one["file"], one["transaction"])
-                stop = FeedStop(
-                    "columns_unnamed",
-                    reading.told(place),
-                    f"Nobody knows what the columns of {key[0]}.{key[1]} are called: the binlog does not say it, the relay "
-                    "did not record it, and its CREATE TABLE is not in the archive.",
-                    "At the source: SET PERSIST binlog_row_metadata = FULL (MySQL 8, MariaDB 10.5), for what comes; for what is "
-                    f"there: `binlog-relay feed snapshot --table {key[0]}.{key[1]}`, or `exclude`.",
-                    f"{key[0]}.{key[1]}",
-                )
-                return _before(reading, place, start, (wanted, known, schemas), stop)
-            batch.parts[key] = TablePart(key, part)
-    if any(one["kind"] not in ("row", "none") for one in transactions):
-        statements = reading.statements(start, end)
-        statements = statements.filter(pc.not_equal(statements.column("statement"), "BEGIN"))
-        found = logged_changes(statements.to_pylist(), ends, reading.server_version, [*known, *batch.parts])
-        for definition in found.definitions:
-            if wanted(definition.key):
-                if definition.key not in batch.parts:
-                    batch.parts[definition.key] = TablePart(definition.key, no_rows())
-                batch.parts[definition.key].definitions.append(definition)
-        batch.unseen = found.unseen
-    elif any(part for part in batch.parts):
-        batch.unseen = _rolled_back_to(reading, start, end, ends, batch)
+        if not tables.wanted(key):
+            continue
+        for one in part.filter(pc.equal(part.column("named"), "none")).select(["file", "transaction"]).to_pylist():
+            place = FeedPlace.at(one["file"], one["transaction"])
+            if not tables.passed(key, place):
+                return _before(reading, place, start, tables, _unnamed(key, reading.told(place)))
+        batch.parts[key] = TablePart(key, part)
+    plain = pc.all(pc.is_in(transactions.column("kind"), pa.array(["row", "none"]))).as_py()
+    _add_statements(reading, batch, transactions, tables, plain=plain is not False)
     batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
     return batch
 
 
-def _rolled_back_to(
-    reading: ArchiveReading, start: FeedPlace, end: FeedPlace, ends: Any, batch: FeedBatch
-) -> list[UnseenChange]:
-    """ROLLBACK TO stands in groups of rows, where other engines take part."""
-    statements = reading.statements(start, end)
+def _add_statements(
+    reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables, *, plain: bool
+) -> None:
+    """Definitions and what has no rows. `plain`: groups of rows only, in which ROLLBACK TO stands where other engines take part."""
+    if plain and not batch.parts:
+        return
+    statements = reading.statements(batch.start, batch.end)
+    text = statements.column("statement")
+    kept = pc.match_substring_regex(text, _ROLLBACK_TO) if plain else pc.not_equal(text, "BEGIN")
+    statements = statements.filter(kept)
     if not statements.num_rows:
-        return []
-    like = pc.match_substring_regex(statements.column("statement"), r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b")
-    return logged_changes(statements.filter(like).to_pylist(), ends, reading.server_version, list(batch.parts)).unseen
+        return
+    names = [*tables.known, *batch.parts]
+    found = logged_changes(statements.to_pylist(), _ends(transactions), reading.server_version, names)
+    for definition in found.definitions:
+        if tables.wanted(definition.key):
+            part = batch.parts.setdefault(definition.key, TablePart(definition.key, no_rows()))
+            part.definitions.append(definition)
+    batch.unseen = found.unseen
+
+
+def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedPlace, int]]:
+    """(file, start) of the transactions to their end and sequence."""
+    columns = [transactions.column(name).to_pylist() for name in ("file", "start", "end", "sequence")]
+    return {
+        (file, start): (FeedPlace.at(file, end), sequence or 0)
+        for file, start, end, sequence in zip(*columns, strict=True)
+        if start is not None and end is not None
+    }
+
+
+def _places(transactions: pa.Table) -> frozenset[int]:
+    """Where transactions begin, as versions."""
+    columns = [transactions.column(name).to_pylist() for name in ("file", "start")]
+    return frozenset(
+        FeedPlace.at(file, start).version for file, start in zip(*columns, strict=True) if start is not None
+    )
 
 
 def _before(
-    reading: ArchiveReading, place: FeedPlace, start: FeedPlace, how: tuple[Any, Any, Any], stop: FeedStop
+    reading: ArchiveReading, place: FeedPlace, start: FeedPlace, tables: WantedTables, stop: FeedStop
 ) -> FeedBatch:
-    batch = read_batch(reading, start, place, *how) if place > start else FeedBatch(start, start)
+    batch = read_batch(reading, start, place, tables) if place > start else FeedBatch(start, start)
     batch.stop = batch.stop or stop
     return batch
+
+
+def _unnamed(key: TableName, told: str) -> FeedStop:
+    name = ".".join(key)
+    return FeedStop(
+        "columns_unnamed",
+        told,
+        f"Nobody knows what the columns of {name} are called: the binlog does not say it, the relay did not record it, and its "
+        "CREATE TABLE is not in the archive.",
+        "At the source: SET PERSIST binlog_row_metadata = FULL (MySQL 8, MariaDB 10.5), for what comes; for what is there: "
+        f"`binlog-relay feed snapshot --table {name}`, or `exclude`.",
+        name,
+    )
 
 
 def _unreadable(one: dict[str, Any], place: FeedPlace, reading: ArchiveReading) -> FeedStop:

@@ -115,6 +115,8 @@ def freshness(seconds: float, rate: int, interval: float) -> None:
             process = subprocess.Popen(
                 [sys.executable, "-m", "relay", "feed", "--config", str(config)], stderr=subprocess.DEVNULL
             )
+            while not DeltaTable.is_deltatable(str(directory / "lake" / "current" / "shop" / "orders")):
+                time.sleep(0.1)  # to start is another thing than to follow
             wrote: list[tuple[int, float]] = []
             seen: list[tuple[int, float]] = []
             ended = threading.Event()

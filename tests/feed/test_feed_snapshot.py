@@ -163,6 +163,35 @@ def test_verify_finds_what_differs_and_status_what_is_not_current(
     assert feed(config, "status", "--json").stdout.count("shop.old") == 1
 
 
+def test_a_snapshot_of_the_table_is_the_way_on_behind_a_stop(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running)
+    server.execute_many(
+        [
+            "USE shop",
+            "CREATE TABLE other (id INT PRIMARY KEY)",
+            "CREATE TABLE told (id INT PRIMARY KEY, a VARCHAR(9))",
+            "INSERT INTO told VALUES (1, '007')",
+            "ALTER TABLE told MODIFY a INT",
+            "INSERT INTO told VALUES (2, 8)",
+            "INSERT INTO other VALUES (1)",
+        ]
+    )
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    stopped = feed(config, "--once")
+    assert stopped.returncode == 1 and "column_changed" in stopped.stderr
+    assert feed(config, "snapshot", "--table", "shop.told").returncode == 0
+    server.sql("UPDATE shop.told SET a = 9 WHERE id = 1")
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    assert feed(config, "--once").returncode == 0
+    assert sorted((one["id"], one["a"]) for one in current(config, "shop", "told").to_pylist()) == [(1, 9), (2, 8)]
+    assert current(config, "shop", "other").num_rows == 1
+
+
 def current(config: Path, schema: str, table: str) -> Any:
     from relay.feed.feed_config import load_feed_config
     from relay.feed.feed_run import open_connection, open_lake

@@ -367,6 +367,12 @@ class IcebergLake:
             identifier,
             schema,
             location=f"{self._root}/{folders}",
-            properties={_PLACE: str(place.version), "write.metadata.delete-after-commit.enabled": "true", **properties},
+            properties={
+                _PLACE: str(place.version),
+                "write.metadata.delete-after-commit.enabled": "true",
+                # Tried again, a commit would add its rows to those of another feed that was first.
+                "commit.retry.num-retries": "0",
+                **properties,
+            },
         )
         return IcebergLakeTable(made, self._connection)

@@ -10,7 +10,13 @@ from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
 from relay.feed.snapshot.source_rows import SourceRows
-from relay.feed.snapshot.table_snapshot import TableSnapshot, begin_snapshot, load_static, snapshots_begun
+from relay.feed.snapshot.table_snapshot import (
+    TableSnapshot,
+    begin_snapshot,
+    catch_up,
+    load_static,
+    snapshots_begun,
+)
 from relay.schema_history.tables.source_table import TableName
 
 _PORT: Final = 3306
@@ -49,9 +55,13 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         return
     begun = set(snapshots_begun(engine))
     with SourceRows(source) as rows:
+        stopped = _stopped_at(engine)
+        place = engine.reading.newest()  # no table of the lake is beyond it
         for key in keys:
             if key not in begun:
-                begin_snapshot(engine, key, place, skip_changes=wanted.all_tables)
+                # Where the feed cannot pass a table, its changes have a gap.
+                skip = wanted.all_tables or stopped == ".".join(key)
+                begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
             for table in engine.tables.values():
                 if table.current is None and table.history is not None:
@@ -60,6 +70,15 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         for key in keys:
             TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
     engine.close()
+
+
+def _stopped_at(engine: FeedEngine) -> str:
+    """The table that the feed cannot pass; '' where it reaches the archive's end, or none is named."""
+    try:
+        catch_up(engine)
+    except FeedStop as stop:
+        return stop.table
+    return ""
 
 
 def _place(engine: FeedEngine, text: str) -> FeedPlace:

@@ -1,0 +1,42 @@
+"""Two feeds on one lake, as after a restart on another machine while the first one still runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
+
+import duckdb
+import pyarrow as pa
+
+from relay.feed.feed_run import is_passing
+from relay.feed.lake.delta_lake import DeltaLake
+from relay.feed.lake.iceberg_lake import IcebergLake
+from relay.feed.rows.feed_place import FeedPlace
+
+SCHEMA = pa.schema([("id", pa.int64()), ("_sequence", pa.int64())])
+
+
+def lake_of(format: str, directory: Path) -> Any:
+    connection = duckdb.connect()
+    return (
+        DeltaLake(str(directory), {}, connection)
+        if format == "delta"
+        else IcebergLake(str(directory), None, {}, connection)
+    )
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_what_two_feeds_commit_at_once_is_there_once(tmp_path: Path, format: str) -> None:
+    lake_of(format, tmp_path).create("changes", ("shop", "t"), SCHEMA, {}, FeedPlace(1, 1, 4))
+    first, second = (lake_of(format, tmp_path).open("changes", "shop", "t") for _ in range(2))
+    rows = pa.table({"id": [1], "_sequence": [1]}, schema=SCHEMA)
+    first.append(rows, FeedPlace(1, 1, 100))
+    with pytest.raises(Exception) as refused:
+        second.append(rows, FeedPlace(1, 1, 100))
+    assert is_passing(refused.value)  # the feed opens the lake again, and sees that it is done
+    opened = lake_of(format, tmp_path).open("changes", "shop", "t")
+    assert opened.place == FeedPlace(1, 1, 100)
+    with opened.scan() as reader:
+        assert reader.read_all().num_rows == 1
