@@ -1,5 +1,6 @@
 """Which files and splits a path becomes, and what reading them gives, without a Spark session."""
 
+import importlib.util
 import itertools
 import shutil
 import struct
@@ -446,5 +447,6 @@ def test_a_url_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPat
     import sys
 
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # no obstore either
     with pytest.raises(ImportError, match="pip install fsspec"):
         store_of("s3://bucket/archive")

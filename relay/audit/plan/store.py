@@ -131,7 +131,8 @@ class RemoteStore:
             from fsspec.core import url_to_fs
         except ImportError:
             raise ImportError(
-                f"reading {url} needs fsspec and the package of its file system: pip install fsspec (s3fs, gcsfs ...)"
+                f"reading {url} needs fsspec and the package of its file system: pip install fsspec (s3fs, gcsfs ...). "
+                "For s3, gs and az obstore will do."
             ) from None
         self._system, _ = url_to_fs(url)
 
