@@ -25,6 +25,7 @@ DEFINED = (
     "CREATE TABLE short_lived (a INT)",
     "RENAME TABLE orders TO bills",
     "DROP TABLE IF EXISTS short_lived",
+    "CREATE TABLE copied SELECT 1 AS a",
     "CREATE TABLE t SOMEHOW",
 )
 
@@ -53,13 +54,15 @@ def test_definitions_stand_in_order_with_what_they_changed(spark: Any, tmp_path:
         ),
         ("RENAME TABLE", "test.orders", ["not known any more"]),
         ("DROP TABLE", "test.short_lived", ["not known any more"]),
+        ("CREATE TABLE", "test.copied", None),
         ("CREATE TABLE", "test.t", None),
     ]
     assert sorted(told, key=str) == sorted(expected, key=str)
     timeline = done.table("Timeline")
-    assert done.figures["definitions"] == 10
+    assert done.figures["definitions"] == 11
     assert [row[0] for row in timeline if row[2] == "ALTER TABLE"] == [f"bin.000001:{places[DEFINED[3]]}"]
     assert done.names == set()
+    assert done.places("definition_not_followed") == [f"bin.000001:{places[DEFINED[-2]]}"]
     assert (done.finding("definition_failed").count, done.places("definition_failed")) == (
         1,
         [f"bin.000001:{places[DEFINED[-1]]}"],
