@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.position import Position
+from relay.audit.decode.arrow_arrays import dictionary
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places, parsed_position
@@ -188,9 +189,7 @@ def _kept(batch: pa.RecordBatch, texts: Mapping[str, frozenset[str]]) -> pa.Reco
     masks = []
     for name, values in texts.items():
         column = batch.column(name)
-        masks.append(
-            pc.or_(pc.is_in(column, value_set=pa.array(sorted(values), pa.string())), pc.and_(wrong, column.is_null()))
-        )
+        masks.append(pc.or_(pc.is_in(column, value_set=dictionary(sorted(values))), pc.and_(wrong, column.is_null())))
     return batch.filter(reduce(pc.and_, masks))
 
 

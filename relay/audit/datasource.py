@@ -140,6 +140,7 @@ class BinlogDataSource(DataSource):
     def reader(self, schema: StructType) -> "BinlogReader":
         """A reader of the columns in `schema`."""
         self._take_options_of(schema)
+        self._paths()
         options = self._read_options(schema)
         kind = PushingReader if self._pushdown() else BinlogReader
         for name in _STREAM_OPTIONS:
@@ -170,6 +171,7 @@ class BinlogDataSource(DataSource):
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
         self._take_options_of(schema)
+        self._paths()
         options = self._read_options(schema)
         for name in ("since", "until"):
             if self.options.get(name) is not None:
@@ -316,7 +318,10 @@ class BinlogDataSource(DataSource):
         if one and one not in paths:
             paths = (one, *paths)
         if not paths:
-            raise BadOption("nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog")
+            raise BadOption(
+                "nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog. A table has its path "
+                "and options from CREATE TABLE without columns of its own, or from the query: SELECT … FROM t WITH (path = '…')"
+            )
         if any(has_password(path) for path in paths):
             raise BadOption(
                 "a URL with a password in it is shown in plans and on Spark's pages: give it to the driver and to each executor in "

@@ -15,6 +15,7 @@ from relay.audit.plan.read_finding import BinlogUnreadable, FileLost
 from relay.audit.plan.schemas import LEVELS, known_columns
 from relay.audit.plan.sequence import SequenceTooLarge, base_of, sequence_at
 from relay.audit.plan.series_files import NothingToRead
+from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import add_transaction, big_binlog, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -178,6 +179,18 @@ def test_a_table_alone_is_read_with_what_is_wrong_where_nobody_knows_the_table(t
     assert found(tmp_path, "table_maps", "position", table=f"{schema}.other") == []
     write(tmp_path, "bin.000002", b"no binlog at all")
     assert found(tmp_path, "rows", "file", "finding", table=f"{schema}.other") == [("bin.000002", "not_a_binlog")]
+
+
+def test_rows_of_a_table_that_nobody_names_are_told_to_readers_of_every_table(tmp_path: Path) -> None:
+    binlog = shop_binlog(2)
+    data = bytearray(binlog.data)
+    data[next(event.start for event in binlog.events if event.kind == 19) + 19] = 43
+    write(tmp_path, "bin.000001", data)
+    rows = found(tmp_path, "rows", "operation", "finding", table="shop.orders")
+    assert (None, "table_map_missing") in rows
+    others = found(tmp_path, "rows", "operation", "finding", table="shop.other")
+    assert (None, "table_map_missing") in others
+    assert {operation for operation, _finding in others} == {None}
 
 
 def test_what_cannot_be_read_is_a_row_or_an_error_as_is_asked_for(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from relay.audit.plan.series_files import find_files
 from relay.audit.plan.splits import written_between
 from relay.audit.plan.store import LocalStore
 from relay.audit.plan.wanted import Range, Wanted
+from relay.audit.spark_task import tasks_of
 from tests.audit.test_splits import big_binlog, split_list, splits_of, write
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.archive_filling import fill
@@ -347,3 +348,34 @@ def test_what_is_wrong_is_a_row_or_an_error_as_the_mode_says(spark: Any, tmp_pat
         ]
         with pytest.raises(PySparkException, match=f"checksum_mismatch in bin.000001 at {bad.start}"):
             read(spark, tmp_path / "bin.000001", level, mode="FAILFAST").collect()
+
+
+def test_a_table_of_sql_keeps_its_options_and_several_paths_are_one_source(spark: Any, tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"part{number}").mkdir()
+        write(tmp_path / f"part{number}", f"bin.{number:06}", big_binlog(3).data)
+    parts = [str(tmp_path / f"part{number}") for number in (1, 2)]
+    frame = spark.read.format("binlog").option("level", "transactions").load(parts)
+    assert [row["file"] for row in frame.select("file").collect()] == ["bin.000001"] * 3 + ["bin.000002"] * 3
+    where = f"LOCATION '{tmp_path / 'warehouse'}'"
+    spark.sql(f"CREATE DATABASE binlogs {where}")
+    try:
+        spark.sql(f"CREATE TABLE binlogs.t USING binlog OPTIONS (level 'transactions') LOCATION '{parts[0]}'")
+        assert spark.sql("SELECT count(*), min(kind) FROM binlogs.t").collect() == [(3, "row")]
+        spark.sql(f"CREATE TABLE binlogs.own (gtid STRING) USING binlog OPTIONS (path '{parts[0]}')")
+        with pytest.raises(PySparkException, match="CREATE TABLE without columns"):
+            spark.sql("SELECT * FROM binlogs.own").collect()
+    finally:
+        spark.sql("DROP DATABASE binlogs CASCADE")
+
+
+def test_small_files_share_a_task_as_far_as_every_core_has_one(tmp_path: Path) -> None:
+    data = big_binlog(3).data
+    for number in range(1, 101):
+        write(tmp_path, f"bin.{number:06}", data)
+    splits = splits_of(tmp_path, 128 << 20)
+    for cores in (1, 2, 8):
+        tasks = tasks_of(splits, 128 << 20, cores)
+        assert split_list(tasks) == splits
+        assert cores <= len(tasks) <= cores + 4
+    assert len(tasks_of(splits, 4 << 20, 1)) == 100

@@ -17,6 +17,7 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
+from relay.audit.arrow import read as without_spark
 from relay.audit.datasource import BadOption, BinlogDataSource
 from relay.audit.plan.schemas import LEVELS, arrow_schema
 from relay.schema_history.schema_record import line, table_facts, table_line
@@ -171,6 +172,8 @@ async def test_a_stream_gives_what_each_source_adds_whatever_is_purged(tmp_path:
         return [row["gtid"][-2:] for row in rows(split_list(stream.partitions(first, last)), "transactions")]
 
     first, second = between(start, middle), between(middle, end)
+    batches = without_spark(str(tmp_path), "transactions", columns=["gtid"], overlap="executed")
+    assert [row["gtid"][-2:] for row in batches.read_all().to_pylist()] == first + second
     assert (first, second) == ([":1", ":2", ":3", ":4", ":5", ":6"], [":7", ":8", ":9", ":1", ":2"])
     for path in tmp_path.glob("mysql-bin.0*"):
         path.unlink()

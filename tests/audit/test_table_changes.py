@@ -18,8 +18,12 @@ from deploy.servers import Server
 from relay.audit.arrow import newest, read
 from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.typed.column_kinds import kind_of
-from relay.audit.typed.newest_definition import TableUnknown
+from relay.audit.typed.newest_definition import ColumnsUntold
 from relay.audit.typed.typed_values import typed_array
+from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.tables.source_table import Column, Table
+from tests.audit.test_rows import add_map, add_rows, image, shop_binlog
+from tests.audit.test_splits import write
 from tests.conftest import ServerFactory
 
 pytestmark = pytest.mark.interop
@@ -125,8 +129,29 @@ def test_changes_of_older_definitions_are_shown_at_the_newest(shop: Server) -> N
     assert [row["_change_number"] for row in rows] == [0, 2, 0, 1, 0, 1, 0]
 
 
+def test_changes_whose_columns_nobody_knows_are_a_finding_without_values(tmp_path: Path) -> None:
+    binlog = shop_binlog(1)
+    altered = binlog.size
+    binlog.ddl("ALTER TABLE orders CHANGE a id INT")
+    binlog.begin()
+    add_map(binlog, b"orders", table_id=43)
+    add_rows(binlog, 30, image(7, "later"), table_id=43)
+    write(tmp_path, "bin.000001", binlog.xid().data)
+    table = Table("shop", "orders", "InnoDB", (Column("id", "int"), Column("name", "varchar(20)", "utf8")))
+    (tmp_path / "source-schema.jsonl").write_text(
+        line("watched", "bin.000001", 4)
+        + line("definition", "bin.000001", altered, names=["orders"])
+        + table_line(table_facts(table), "bin.000001", binlog.size)
+    )
+    batches = read(tmp_path, "changes", table="shop.orders")
+    rows = [(row["id"], row["name"], row["_finding"]) for row in batches.read_all().to_pylist()]
+    assert rows == [*[(None, None, "columns_unnamed")] * 5, (7, "later", None)]
+    with pytest.raises(BinlogUnreadable, match=r"columns_unnamed in bin\.000001 at"):
+        read(tmp_path, "changes", table="shop.orders", mode="failfast").read_all()
+
+
 def test_a_table_that_nobody_described_is_refused(shop: Server) -> None:
-    with pytest.raises(TableUnknown, match=r"nobody told the columns that shop\.no has at "):
+    with pytest.raises(ColumnsUntold, match=r"nobody told the columns that shop\.no has at "):
         found(shop, "shop.no")
     with pytest.raises(ValueError, match="level changes is of one table"):
         read(shop.datadir, "changes")

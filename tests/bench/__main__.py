@@ -51,7 +51,11 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
     "stamping": lambda source, directory, quick: stamping.run(source, directory, turns=1 if quick else 31),
     "collecting": lambda source, directory, quick: collecting.run(source, directory, turns=1 if quick else 11),
     "audit": lambda source, directory, quick: audit.run(
-        source, directory, size=1 if quick else 1 << 30, turns=1 if quick else 3
+        source,
+        directory,
+        size=1 if quick else 1 << 30,
+        turns=1 if quick else 3,
+        small_queries=() if quick else audit.SMALL_QUERIES,
     ),
     "tiers": lambda source, directory, quick: tiers.run(
         source, directory, turns=1 if quick else 5, files=30 if quick else 10_000

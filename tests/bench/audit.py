@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.servers.mariadb import MariaDB
@@ -25,12 +26,27 @@ AIMS = {
 # Times as many rows per processor second as python-mysql-replication. It reads so slowly that it is given some rows only.
 PYTHON_AIM = 50.0
 _PYTHON_ROWS = 20_000
+# Times faster than mysqlbinlog -vv with many small files, by processor, with nothing warm and again.
+SMALL_AIM = 3.0
+SMALL_QUERIES = ("events, all columns", "transactions", "rows, all columns")
+_SMALL_FILES = 100
+_SMALL_SHARE = 10
 # A worker may have so much more with a split of the whole file than with one of 16 MiB.
 WORKER_AIM_MB = 64.0
 
 
-def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int = 3) -> Report:
-    """The source's first binlog, often enough for `size` bytes, through both; processor seconds of all processes."""
+def run(
+    source: BenchSource,
+    directory: Path,
+    *,
+    size: int = 1 << 30,
+    turns: int = 3,
+    small_queries: Sequence[str] = SMALL_QUERIES,
+) -> Report:
+    """The source's first binlog, often enough for `size` bytes, through both; processor seconds of all processes.
+
+    Then a tenth as much in many files, through the reader alone and those queries.
+    """
     files = directory / "audited"
     files.mkdir()
     copies = max(1, round(size / source.size))
@@ -48,7 +64,7 @@ def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int
     small, large = (
         measured.pop(name) for name in ("worker memory, splits of 16 MiB", "worker memory, one split a file")
     )
-    for name, (best_wall, best_cpu) in measured.items():
+    for name, (best_wall, best_cpu, _first) in measured.items():
         report.add(f"{name}: times faster, by processor", cpu / best_cpu, "", aim=AIMS.get(name), at_least=True)
         report.add(f"{name}: times faster, by the clock", wall / best_wall, "")
     for level, seconds in alone.items():
@@ -66,7 +82,28 @@ def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int
     report.add("a worker's memory, splits of 16 MiB", small[0], "MB", note="the most that was resident")
     report.add("the same, one split a file, more by", large[0] - small[0], "MB", aim=WORKER_AIM_MB)
     shutil.rmtree(files)
+    transactions = max(1, round(size / _SMALL_SHARE / source.size * source.transactions) // _SMALL_FILES)
+    _small_files(report, source, directory / "small", (transactions, turns), small_queries)
     return report
+
+
+def _small_files(
+    report: Report, source: BenchSource, files: Path, amounts: tuple[int, int], queries: Sequence[str]
+) -> None:
+    """Many files of so many transactions each: so often in a session that has run nothing before."""
+    transactions, turns = amounts
+    files.mkdir()
+    source.write_files(_SMALL_FILES, transactions, files)
+    total = sum(path.stat().st_size for path in files.iterdir())
+    _wall, cpu = _mysqlbinlog(files)
+    report.add("small files", total / MB, "MB", note=f"{_SMALL_FILES} of them")
+    for name in queries:
+        (_best_wall, best, first) = _spark(files, turns, name)[name]
+        report.add(f"{name}, small files, first query of a session", cpu / first, "", aim=SMALL_AIM, at_least=True)
+        report.add(f"{name}, small files, later ones", cpu / best, "", aim=SMALL_AIM, at_least=True)
+    for level, seconds in _reader(files, turns).items():
+        report.add(f"{level}, small files, the reader without Spark", cpu / seconds, "")
+    shutil.rmtree(files)
 
 
 def _python_replication(source: BenchSource) -> float | None:
@@ -110,10 +147,10 @@ def _reader(files: Path, turns: int) -> dict[str, float]:
     return results
 
 
-def _spark(files: Path, turns: int) -> dict[str, list[float]]:
-    """Least seconds by the clock and of processors of each query, from a process of its own."""
+def _spark(files: Path, turns: int, *queries: str) -> dict[str, list[float]]:
+    """Of each query the least seconds by the clock and of processors, and those of the first run, from a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.audit_queries", str(files), str(turns)],
+        [sys.executable, "-m", "tests.bench.audit_queries", str(files), str(turns), *queries],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
         stdout=subprocess.PIPE,

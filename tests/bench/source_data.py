@@ -1,6 +1,7 @@
 """The MariaDB that benchmarks read from, and what they have it write."""
 
 import contextlib
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -73,6 +74,14 @@ class BenchSource:
         server = self.server
         server.execute_many(_PROCEDURES)
         server.sql(f"CALL write_small({self.transactions})", DATABASE)
+
+    def write_files(self, count: int, transactions: int, directory: Path) -> None:
+        """Copies of `count` more binlogs, with so many small transactions each, into `directory`."""
+        for _ in range(count):
+            self.server.sql("FLUSH BINARY LOGS")
+            self.server.sql(f"CALL write_small({transactions})", DATABASE)
+            name, _size = self.newest()
+            shutil.copyfile(self.server.datadir / name, directory / name)
 
     @property
     def login(self) -> Login:

@@ -33,8 +33,9 @@ def place_of_time(places: Places, time: datetime, start: Position | None = None)
 
     Files that the source had ended before are not looked at. start: nothing before it is such a one, as is known.
     """
-    since = time.timestamp()
-    files = written_between(places.store, places.files(), since, float("inf"))
+    files = places.files()
+    first = next((number for number, file in enumerate(files) if start is not None and file.name == start.file), 0)
+    files = written_between(places.store, files[first:], time.timestamp(), float("inf"))
     if not files:
         return None
     least = pa.scalar(microseconds(time), pa.int64())
@@ -42,8 +43,8 @@ def place_of_time(places: Places, time: datetime, start: Position | None = None)
     def is_late(batch: pa.RecordBatch) -> pa.Array:
         return pc.greater_equal(batch.column("last_time").cast(pa.int64()), least)
 
-    known = start is not None and any(file.name == start.file for file in files)
-    return _first(places, start if known and start else Position(files[0].name, FIRST_EVENT), "last_time", is_late)
+    begin = start if start is not None and start.file == files[0].name else Position(files[0].name, FIRST_EVENT)
+    return _first(places, begin, "last_time", is_late)
 
 
 def place_after(places: Places, start: Position, count: int, end: Position) -> Position:

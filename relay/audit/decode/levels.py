@@ -36,13 +36,13 @@ _SECOND: Final = 1_000_000
 _LARGEST_UNSEEN: Final = 0xFFFFFFFF * _SECOND
 
 TYPE_NAMES: Final = [event_type_name(code) for code in range(256)]
-_TYPES: Final = pa.array(TYPE_NAMES, pa.string())
-_BOUNDARIES: Final = pa.array([BOUNDARY_LABELS.get(value, f"Reserved {value}") for value in range(8)], pa.string())
-_CRC: Final = pa.array(["none", "ok", "bad"], pa.string())
-_KINDS: Final = pa.array(list(transaction_columns.KINDS), pa.string())
-_CLOSERS: Final = pa.array([None, *transaction_columns.CLOSERS[1:]], pa.string())
-_FINDINGS: Final = pa.array(NAMES, pa.string())
-_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
+_TYPES: Final = arrays.dictionary(TYPE_NAMES)
+_BOUNDARIES: Final = arrays.dictionary([BOUNDARY_LABELS.get(value, f"Reserved {value}") for value in range(8)])
+_CRC: Final = arrays.dictionary(["none", "ok", "bad"])
+_KINDS: Final = arrays.dictionary(list(transaction_columns.KINDS))
+_CLOSERS: Final = arrays.dictionary([None, *transaction_columns.CLOSERS[1:]])
+_FINDINGS: Final = arrays.dictionary(NAMES)
+_FINDING_TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAMES])
 # Findings that only counting a transaction shows; the others are shown by events.
 _FIRST_OF_TRANSACTIONS: Final = ROWS_UNREADABLE
 

@@ -15,8 +15,8 @@ from relay.audit.plan.splits import Split
 from relay.binlog_file.event_reader import EventRun
 
 _ROWS: Final = 1024
-_NAMES: Final = pa.array(NAMES, pa.string())
-_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
+_NAMES: Final = arrays.dictionary(NAMES)
+_TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAMES])
 
 
 class OtherFindings:

@@ -22,13 +22,13 @@ _ROWS: Final = 8192
 # A statement stands once in the kernel's batch, and once for each of its rows in Spark's: larger batches go out in parts.
 _MOST_TEXT_BYTES: Final = 64 << 20
 
-_OPERATIONS: Final = pa.array([name or None for name in OPERATIONS], pa.string())
-_NAMED: Final = pa.array([name or None for name in NAMED], pa.string())
-_FINDINGS: Final = pa.array(NAMES, pa.string())
-_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
+_OPERATIONS: Final = arrays.dictionary([name or None for name in OPERATIONS])
+_NAMED: Final = arrays.dictionary([name or None for name in NAMED])
+_FINDINGS: Final = arrays.dictionary(NAMES)
+_FINDING_TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAMES])
 _NEEDS: Final = {"finding_text": "finding", "sequence": "transaction"}
 _SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
-_IN_ORDER: Final = pa.array(range(_ROWS), pa.int32())
+_IN_ORDER: Final = arrays.rising(_ROWS)
 
 
 def read_rows(

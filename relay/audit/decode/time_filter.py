@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from relay.audit.decode.arrow_arrays import dictionary
 from relay.audit.plan.schemas import known_columns
 from relay.audit.plan.wanted import FAR, Range, Wanted
 
@@ -58,5 +59,5 @@ def _in_range(span: Range) -> Callable[[pa.Array], pa.Array]:
 
 
 def _among(texts: frozenset[str]) -> Callable[[pa.Array], pa.Array]:
-    among = pa.array(sorted(texts), pa.string())
+    among = dictionary(sorted(texts))
     return lambda values: pc.is_in(values, value_set=among)

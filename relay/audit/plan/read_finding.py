@@ -22,9 +22,6 @@ TEXTS: Final = {
     "value_uncertain": "Nobody knows the sign of a number, or the character set of a text, in this row: the value is read as if it "
     "were signed, or UTF-8, and may be another.",
     "row_too_large": "The row's images are larger than a batch can hold; they are left out.",
-    "columns_unnamed": "Nobody knows which columns this row's values are of: they are left out, and level rows shows them as @1, @2 ….",
-    "value_not_of_type": "A value of this row is none of the column's type, such as a date with zero parts: it is NULL here, and level "
-    "rows shows it.",
 }
 """Findings that the kernel makes, with the sentence for people."""
 

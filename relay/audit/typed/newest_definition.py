@@ -11,7 +11,7 @@ from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table
 
 
-class TableUnknown(ValueError):
+class ColumnsUntold(ValueError):
     """Nobody told a table's columns. `str()` says where that was looked for, and what to do."""
 
 
@@ -31,7 +31,7 @@ def _told(told: RecordedSchema, schema: str, name: str, file: str, end: int) -> 
 
 
 def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = None) -> tuple[TypedColumn, ...]:
-    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: TableUnknown, ValueError, OSError."""
+    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: ColumnsUntold, ValueError, OSError."""
     schema, name = named_table(table)
     places = Places(paths, end)
     place = places.newest()
@@ -44,7 +44,7 @@ def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = No
     except Malformed:
         found = None
     if found is None:
-        raise TableUnknown(
+        raise ColumnsUntold(
             f"nobody told the columns that {table} has at {place}: the relay recorded none there, and the binlogs have no CREATE TABLE "
             "of it that is sure, or it was dropped. Level rows shows its changes as JSON; with endingPosition before a DROP its "
             "columns of then are known."

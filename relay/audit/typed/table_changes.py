@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from relay.audit.decode.levels import ReadOptions, read_split
-from relay.audit.plan.read_finding import TEXTS, BinlogUnreadable
+from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
 from relay.audit.plan.wanted import Wanted, keep_times
@@ -51,6 +51,15 @@ _TYPES: Final = {
     "update": ("update_preimage", "update_postimage"),
 }
 _NOBODY: Final = "none"
+_UNNAMED: Final = "columns_unnamed"
+_GUESSED: Final = "value_uncertain"
+_NOT_OF_TYPE: Final = "value_not_of_type"
+_TEXTS: Final = {
+    _UNNAMED: "Nobody knows which columns this row's values are of: they are left out, and level rows shows them as @1, @2 ….",
+    _NOT_OF_TYPE: "A value of this row is none of the column's type, such as a date with zero parts: it is NULL here, and level rows "
+    "shows it.",
+}
+"""Findings that only this level has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ def read_changes(
     """The changes of one split. Raises: BinlogUnreadable at the first finding with failfast; with `keeps`, FileLost."""
     needed = tuple(dict.fromkeys((*_NEEDED, *(_OF_ROWS[name] for name in options.names if name in _OF_ROWS))))
     schema = changes_schema(options)
-    for batch in read_split(store, split, ReadOptions("rows", needed, options.failfast), wanted, keeps=keeps):
+    for batch in read_split(store, split, ReadOptions("rows", needed, failfast=False), wanted, keeps=keeps):
         yield _Batch(batch, options, split).made(schema)
 
 
@@ -136,16 +145,17 @@ class _Batch:
                 self._types.append(kind)
                 self._numbers.append(2 * columns["row"][row] + number if kind is not None else None)
                 self._images.append({} if text is None or kind is None else json.loads(text))
-                if finding is None and kind is not None and columns["named"][row] == _NOBODY:
-                    finding = "columns_unnamed"
+                words = columns["finding_text"][row]
+                if kind is not None and columns["named"][row] == _NOBODY and finding in (None, _GUESSED):
+                    finding, words = _UNNAMED, _TEXTS[_UNNAMED]
                 self._findings.append(finding)
-                self._texts.append(columns["finding_text"][row] or TEXTS.get(finding or ""))
+                self._texts.append(words)
 
     def made(self, schema: pa.Schema) -> pa.RecordBatch:
         """The batch. Raises: BinlogUnreadable."""
         options = self._options
         typed = {column.name: self._typed(column) for column in options.columns if column.name in options.names}
-        if options.failfast:
+        if options.failfast:  # of level rows' findings too, with what this level says of them
             self._stop_at_first()
         taken = pa.array(self._taken, pa.int64())
         made: dict[str, pa.Array] = {
@@ -166,8 +176,8 @@ class _Batch:
         array, wrong = typed_array([image.get(column.name) for image in self._images], column.kind)
         for number in wrong:
             if self._findings[number] is None:
-                self._findings[number] = "value_not_of_type"
-                self._texts[number] = f"{column.name}: {TEXTS['value_not_of_type']}"
+                self._findings[number] = _NOT_OF_TYPE
+                self._texts[number] = f"{column.name}: {_TEXTS[_NOT_OF_TYPE]}"
         return array
 
     def _missing(self, number: int) -> list[str] | None:
@@ -178,7 +188,7 @@ class _Batch:
         return [column.name for column in self._options.columns if column.name not in image] or None
 
     def _stop_at_first(self) -> None:
-        for row, finding in zip(self._taken, self._findings, strict=True):
+        for number, finding in enumerate(self._findings):
             if finding is not None:
-                position = self._rows.column("position")[row].as_py()
-                raise BinlogUnreadable(self._split.name, position, finding, TEXTS.get(finding, ""))
+                position = self._rows.column("position")[self._taken[number]].as_py()
+                raise BinlogUnreadable(self._split.name, position or 0, finding, self._texts[number] or "")
