@@ -35,9 +35,12 @@ _FUNCTION: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(_OTHER_VALUES | _PADS | _EXTREMES))}|JSON_(?!VALID\b|LENGTH\b)\w+|REGEXP_\w+)\s*\(",
     re.IGNORECASE,
 )
-_EXPRESSION: Final = re.compile(r"\(|[\w`]+\s*\(|[\w`.+*/ -]*[\d`][\w`.+*/ -]* / ")
-"""How one begins: a text that stands for itself has lost its quotation marks, and may look like one by chance alone."""
-_QUOTED: Final = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|`[^`]*`", re.DOTALL)
+_CALL: Final = re.compile(r"[\w`]*+\s*+\(")
+_TERMS: Final = re.compile(r"[\w`.+*/ -]*+")
+_OPERAND: Final = re.compile(r"[\d`]")
+_QUOTED: Final = re.compile(
+    r"'(?:[^'\\]|''|\\.)*+(?:'|\Z)|\"(?:[^\"\\]|\"\"|\\.)*+(?:\"|\Z)|`[^`]*+(?:`|\Z)", re.DOTALL
+)
 
 
 def is_called(words: ReadWords, index: int) -> bool:
@@ -74,7 +77,16 @@ def unsafe_function(words: ReadWords, first: int, stop: int) -> str:
 def default_differs(text: str) -> bool:
     """Whether a column's default, as its definition has it, may give other values on MySQL."""
     bare = _QUOTED.sub("", text)
-    return _EXPRESSION.match(bare) is not None and ("/" in bare or _FUNCTION.search(bare) is not None)
+    return _is_expression(bare) and ("/" in bare or _FUNCTION.search(bare) is not None)
+
+
+def _is_expression(text: str) -> bool:
+    """By how it begins: a text that stands for itself has lost its quotation marks, and may look like one by chance alone."""
+    if _CALL.match(text) is not None:
+        return True
+    terms = _TERMS.match(text)
+    operand = _OPERAND.search(terms[0]) if terms is not None else None
+    return terms is not None and operand is not None and " / " in terms[0][operand.end() :]
 
 
 def _divides_doubles(words: ReadWords, index: int) -> bool:
