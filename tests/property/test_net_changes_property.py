@@ -170,9 +170,7 @@ def test_whatever_happened_wherever_it_was_cut_and_repeated_the_table_is_the_mod
     rows: Rows = {}
     happened = [(1000 + number, one) for number, step in enumerate(steps) if (one := happen(step, rows)) is not None]
     edges = sorted({0, len(happened), *(cut for cut in cuts if cut < len(happened))})
-    batches = [
-        (happened[first:last], FeedPlace(1, 1, 100 + last)) for first, last in itertools.pairwise(edges)
-    ]
+    batches = [(happened[first:last], FeedPlace(1, 1, 100 + last)) for first, last in itertools.pairwise(edges)]
     for number, (batch, place) in enumerate(batches):
         apply(table, batch, place, connection)
         if number == again:  # a feed that was killed behind the commit reads the batch again, and those before it
