@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.files import FileLayer
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
@@ -22,6 +21,7 @@ from relay.export.filtered_copy import TableFilter
 from relay.export.filtered_transaction import Fate, XaStatements
 from relay.export.readable_files import readable_files
 from relay.export.table_choice import TableChoice
+from relay.packed_reads.archive_layer import layer_of
 
 UNDECIDED_RULES: Final = ("refuse", "keep", "leave-out")
 _SHOWN_STATEMENTS: Final = 20
@@ -79,7 +79,7 @@ def export(directory: Path, request: ExportRequest, *, as_json: bool) -> bool:
 
 
 def _export(directory: Path, request: ExportRequest) -> ExportOutcome:
-    layer = FileLayer()
+    layer = layer_of(directory)
     files = readable_files(directory, layer)
     if not files:
         raise ExportRefused(f"The archive in {directory} holds no file yet.")

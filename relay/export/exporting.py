@@ -10,7 +10,7 @@ from relay.archive.storage.files import FileLayer, StoredFile, write_all
 from relay.archive.sums.block_check import check_blocks
 from relay.archive.sums.block_sum import BLOCK_BYTES, sum_paths
 from relay.binlog_file.broken import Broken
-from relay.export.export_errors import ExportDamaged, ExportRefused
+from relay.export.export_errors import ExportDamaged
 from relay.export.export_plan import ExportPiece, ExportPlan
 from relay.export.export_tally import ExportTally
 from relay.export.filtered_copy import FilteredCopy, TableFilter
@@ -51,11 +51,6 @@ def write_export(
         except FileNotFoundError as error:
             if str(error.filename) != str(piece.source.path):
                 raise
-            place = piece.source.file.place
-            if place is not None:
-                raise ExportRefused(
-                    f"{piece.source.name} is packed (tier {place.tier}), and its binlog cannot be read from here: {place.stored_name}."
-                ) from error
             raise ExportDamaged(
                 f"{piece.source.path} is not there any more: it was purged meanwhile, or it is lost ('archive verify' tells)."
             ) from error

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from relay.commands.positions_command import valid_positions
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
@@ -17,6 +16,7 @@ from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import list_archive
 from relay.binlog_file.binlog_scan import BinlogScan
+from relay.commands.binlogs.positions_command import valid_positions
 from relay.commands.outcome import CommandFailed
 from relay.export.export_command import ExportRequest, export
 from tests.support.archive_filling import append_all, fill
@@ -25,6 +25,7 @@ from tests.support.binlog_comparison import check_relayed
 from tests.support.exported_events import Told, binlogs, checked_events, executed_before, told_events
 from tests.support.generation_filling import A, B, behind_a_gap, two_generations
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
+from tests.support.packed_archive import pack_away
 
 U = "11111111-1111-1111-1111-111111111111"
 T0 = 1_700_000_000
@@ -155,6 +156,21 @@ async def test_each_stretch_of_a_recorded_binlog_has_its_events(tmp_path: Path, 
         export(tmp_path / "archive", request, as_json=True)
         # Servers before 5.5 wrote other things into the end positions of events inside of transactions.
         assert checked_events(out / "mysql-bin.000001", positions="mysql51" not in path.name) == wanted
+
+
+async def test_packed_binlogs_are_exported_as_plain_ones(tmp_path: Path) -> None:
+    files, places = mysql_files()
+    directory = tmp_path / "a" / "source"
+    await fill(directory, *files)
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    name, _start, stop, _gtid = places[1]
+    exported(directory, plain, f"{name}:{stop}")
+    pack_away(directory / name, directory)
+    assert not (directory / name).exists()
+    exported(directory, packed, f"{name}:{stop}")
+    assert {path.name: path.read_bytes() for path in binlogs(packed)} == {
+        path.name: path.read_bytes() for path in binlogs(plain)
+    }
 
 
 async def test_a_place_inside_a_transaction_is_refused_with_the_nearest_good_ones(tmp_path: Path) -> None:
