@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from protocol.binlog.schema.column_description import column_texts
-from relay.feed.lake.lake_table import SchemaChange
+from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.logged_changes import FedDefinition
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import BYTES, LABEL, SEQUENCE, TEXT, LakeColumn, lake_columns, lake_key, parsed_type
@@ -29,7 +29,7 @@ class _Made:
 
 def alteration(
     definition: FedDefinition, before: Table, after: Table, lake: pa.Schema, place: str, *, empty: bool
-) -> SchemaChange:
+) -> ColumnsChange:
     """The change of the lake's columns that an ALTER TABLE means. `empty`: the lake's table has no rows.
 
     Raises: FeedStop, where its rows would no longer be the source's.
@@ -39,7 +39,7 @@ def alteration(
     if not lake_key(after):
         raise table_stop("key_lost", place, name, "The table has no key any more by which rows are found.")
     if empty:
-        return SchemaChange(_emptied(columns, lake), emptied=True)
+        return ColumnsChange(_emptied(columns, lake), emptied=True)
     old = {one.name: one for one in before.columns}
     made = _Made()
     for one in columns:
@@ -68,7 +68,7 @@ def alteration(
         new = new_names.get(kept.name, kept.name)
         fields.append(pa.field(new, made.fields.pop(new, kept.type)))
     fields += [pa.field(column, kind) for column, kind in made.fields.items()]
-    return SchemaChange(pa.schema(fields), made.renamed, made.filled)
+    return ColumnsChange(pa.schema(fields), made.renamed, made.filled)
 
 
 def _emptied(columns: list[LakeColumn], lake: pa.Schema) -> pa.Schema:
@@ -78,9 +78,9 @@ def _emptied(columns: list[LakeColumn], lake: pa.Schema) -> pa.Schema:
     return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), *kept])
 
 
-def recreated(columns: list[LakeColumn]) -> SchemaChange:
+def recreated(columns: list[LakeColumn]) -> ColumnsChange:
     """A table that was made anew."""
-    return SchemaChange(
+    return ColumnsChange(
         pa.schema([*(pa.field(one.name, one.arrow) for one in columns), pa.field(SEQUENCE, pa.int64())]), emptied=True
     )
 

@@ -21,7 +21,7 @@ _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", 
 
 
 @dataclass(frozen=True, slots=True)
-class TableChoice:
+class FedTables:
     """Which tables are fed: patterns of SCHEMA.TABLE with * and ?."""
 
     tables: tuple[str, ...] = ("*",)
@@ -59,7 +59,7 @@ class FeedEngine:
         self,
         reading: ArchiveReading,
         lake: Lake,
-        choice: TableChoice,
+        choice: FedTables,
         settings: FeedSettings,
         connection: duckdb.DuckDBPyConnection,
         start: str = "earliest",

@@ -14,7 +14,7 @@ from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost
 from relay.audit.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.engine import FeedEngine, TableChoice
+from relay.feed.engine import FeedEngine, FedTables
 from relay.feed.fed_table import FeedSettings
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import Lake
@@ -56,7 +56,7 @@ def open_engine(section: FeedSection, reading: ArchiveReading | None = None) -> 
     return FeedEngine(
         reading or ArchiveReading(section.archive),
         open_lake(section, connection),
-        TableChoice(tuple(section.tables), tuple(section.exclude)),
+        FedTables(tuple(section.tables), tuple(section.exclude)),
         FeedSettings(tuple(section.modes), section.statement_changes == "every", section.assume_empty),
         connection,
         section.start,

@@ -9,7 +9,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, WriterPropertie
 
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, matching_rows
-from relay.feed.lake.lake_table import APP_ID, SchemaChange
+from relay.feed.lake.lake_table import APP_ID, ColumnsChange
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 
@@ -96,7 +96,7 @@ class DeltaLakeTable:
             {_PLACE: str(place.version)}, raise_if_not_exists=False, commit_properties=_commit(place)
         )
 
-    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
         """Other columns. Columns that only come to it are added; for anything else the table is written anew, in one commit."""
         known = self.schema
         added = [one for one in change.schema if known.get_field_index(one.name) < 0]

@@ -22,7 +22,7 @@ from pyiceberg.table import Table, Transaction
 
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows
-from relay.feed.lake.lake_table import CannotEvolve, SchemaChange
+from relay.feed.lake.lake_table import CannotEvolve, ColumnsChange
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED
 
@@ -155,7 +155,7 @@ class IcebergLakeTable:
             transaction.set_properties({_PLACE: str(place.version)})
         self._refresh()
 
-    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
         """Other columns, by Iceberg's own evolution; columns that are filled are written anew. The place comes last."""
         if change.emptied:
             self._clear_and_change(change.schema, place)
@@ -193,7 +193,7 @@ class IcebergLakeTable:
             self.advance(place)
             return
         schema = self.schema
-        filled = SchemaChange(schema, {}, change.filled)
+        filled = ColumnsChange(schema, {}, change.filled)
         with self.scan() as reader, self._table.transaction() as transaction:
             rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
             self._replace(transaction, self._table.scan().plan_files(), None, rows, place)

@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.lake.lake_table import SchemaChange
+from relay.feed.lake.lake_table import ColumnsChange
 
 
 def matching_rows(
@@ -49,7 +49,7 @@ def _naive(column: Any) -> Any:
     return column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) and column.type.tz else column
 
 
-def evolved_batch(batch: pa.RecordBatch, change: SchemaChange) -> pa.RecordBatch:
+def evolved_batch(batch: pa.RecordBatch, change: ColumnsChange) -> pa.RecordBatch:
     """One batch with the columns behind the change."""
     names = batch.schema.names
     arrays = []

@@ -16,7 +16,7 @@ SNAPSHOT: Final = "binlog-relay.snapshot"
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaChange:
+class ColumnsChange:
     """What becomes of a table's columns: `schema` behind it, `renamed` {new: old}, `filled` {column: value of all rows there are}.
 
     `emptied`: no row is kept.
@@ -63,7 +63,7 @@ class LakeTable(Protocol):
     def clear(self, place: FeedPlace) -> None:
         """No row any more."""
 
-    def evolve(self, change: SchemaChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
         """Other columns."""
 
     def advance(self, place: FeedPlace) -> None:
