@@ -14,7 +14,7 @@ from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost
 from relay.audit.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.engine import FeedEngine, FedTables
+from relay.feed.engine import FedTables, FeedEngine
 from relay.feed.fed_table import FeedSettings
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import Lake
