@@ -148,6 +148,10 @@ class ArchiveReading:
         """The changed rows in [start, end). `schemas`: of these only."""
         return self._read("rows", ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
 
+    def rows_of(self, start: FeedPlace, end: FeedPlace, key: TableName) -> pa.Table:
+        """The changed rows of one table in [start, end)."""
+        return self._read("rows", ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
+
     def _read(
         self,
         level: str,
@@ -185,6 +189,10 @@ class ArchiveReading:
             newest = max(number for generation, number in self._files if generation == at.generation)
             return self.schema(self._files[at.generation, newest][0], None).at(key, (at.number, at.position))
         return self.schema(self._file(upto)[0], upto.position).at(key, (at.number, at.position))
+
+    def names_at(self, place: FeedPlace) -> list[TableName]:
+        """The tables of the source that wrote the file of a place, as far as the archive knows of them."""
+        return list(self.schema(self._file(place)[0], place.position).names())
 
     def names(self, upto: FeedPlace) -> list[TableName]:
         """All tables that the archive knows of."""

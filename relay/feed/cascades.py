@@ -1,7 +1,7 @@
 """Rows that InnoDB changes by foreign keys, of which no binlog tells: their tables are stale from there."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -9,48 +9,146 @@ import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.fed_table import unseen_at
-from relay.feed.feed_batch import AT, FeedBatch, TablePart, no_rows
+from relay.feed.feed_batch import AT, FeedBatch, TablePart, no_rows, with_places
 from relay.feed.rows.net_changes import literal
 from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
+_UNKNOWN: Final = (
+    "rows of other tables were changed, and whether it has foreign keys with CASCADE or SET NULL is not known: the relay's account needs "
+    "PROCESS at the source, or name it in `no_cascades`"
+)
+
+
+class _Reference(NamedTuple):
+    """`child` refers to `parent`, so that changes of the parent change it."""
+
+    child: TableName
+    parent: TableName
+    key: ForeignKey
 
 
 def note_cascades(
-    reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch, keys: Iterable[TableName]
+    reading: ArchiveReading,
+    connection: duckdb.DuckDBPyConnection,
+    batch: FeedBatch,
+    fed: Iterable[TableName],
+    is_excepted: Callable[[TableName], bool] = lambda _key: False,
 ) -> None:
-    """Adds to the parts of a batch what foreign keys may have changed. Servers from MySQL 9.6 on log it."""
-    parents = {
-        key: part
-        for key, part in batch.parts.items()
-        if part.rows.num_rows
-        and pc.any(pc.is_in(part.rows.column("operation"), pa.array(["delete", "update"]))).as_py()
-    }
-    if not parents or logs_cascades(reading.server_version(batch.start)):
+    """Adds to the parts of a batch what foreign keys may have changed, over any number of tables, also such that are not fed.
+
+    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on log it. Names are compared in any case.
+    """
+    if all(logs_cascades(reading.server_version(place)) for place in (batch.start, batch.end)):
         return
-    for key in sorted(keys):
-        table = reading.table(key, batch.end, batch.end)
-        for _name, foreign in (table.foreign_keys or ()) if table is not None else ():
-            parent = (foreign.schema or key[0], foreign.table)
-            if parent not in parents:
+    fed = {key for key in fed if not is_excepted(key)}
+    references, unknown = _references(reading, batch, fed)
+    changes = _Changes(reading, connection, batch)
+    first = changes.first() if unknown else None
+    if first is not None:
+        for key in sorted(unknown):
+            _note(batch, key, first, _UNKNOWN)
+    hidden: dict[TableName, int] = {}
+    pending = True
+    while pending:
+        pending = False
+        for child, parent, foreign in references:
+            if is_excepted(child):
                 continue
-            place = _first_cascade(connection, parents[parent], foreign, reading.table(parent, batch.end, batch.end))
-            if place is not None:
-                part = batch.parts.setdefault(key, TablePart(key, no_rows()))
+            places = [hidden.get(_folded(parent)), changes.first_cascade(parent, foreign)]
+            place = min((one for one in places if one is not None), default=None)
+            known = hidden.get(_folded(child))
+            if place is None or (known is not None and known <= place):
+                continue
+            hidden[_folded(child)] = place
+            pending = True
+            if child in fed:
                 name = ".".join(parent)
-                part.unseen.append(
-                    unseen_at(
-                        place, f"a foreign key to {name} with CASCADE or SET NULL: what it changes is not in the binlog"
-                    )
+                _note(
+                    batch,
+                    child,
+                    place,
+                    f"a foreign key to {name} with CASCADE or SET NULL: what it changes is not in the binlog",
                 )
 
 
+def _note(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
+    batch.parts.setdefault(key, TablePart(key, no_rows())).unseen.append(unseen_at(place, reason))
+
+
+def _folded(key: TableName) -> TableName:
+    return key[0].lower(), key[1].lower()
+
+
+def _references(
+    reading: ArchiveReading, batch: FeedBatch, fed: set[TableName]
+) -> tuple[list[_Reference], set[TableName]]:
+    """What refers to what, with an action, anywhere in the batch; and the fed tables of which it is not known."""
+    found: dict[_Reference, None] = {}
+    unknown: set[TableName] = set()
+    recorded = set(reading.names_at(batch.end))
+    for key in sorted(fed | recorded):
+        states = _states(reading, batch, key)
+        part = batch.parts.get(key)
+        # Of one that was dropped long ago there is nothing to know.
+        is_there = key not in recorded or (part is not None and part.rows.num_rows > 0)
+        if key in fed and (any(table.foreign_keys is None for table in states) or (is_there and not states)):
+            unknown.add(key)
+        for table in states:
+            for _name, foreign in table.foreign_keys or ():
+                if _ACTIONS & {foreign.on_delete.upper(), foreign.on_update.upper()}:
+                    found[_Reference(key, (foreign.schema or key[0], foreign.table), foreign)] = None
+    return list(found), unknown
+
+
+def _states(reading: ArchiveReading, batch: FeedBatch, key: TableName) -> list[Table]:
+    """A table as it was in the batch: at its beginning, at its end, and behind each of its definitions."""
+    part = batch.parts.get(key)
+    places = (batch.start, batch.end, *((one.end for one in part.definitions) if part is not None else ()))
+    found = (reading.table(key, place, batch.end) for place in places)
+    return [table for table in found if table is not None]
+
+
+class _Changes:
+    """Which rows of a batch were updated and deleted, also of tables that are not fed. What was asked is kept."""
+
+    def __init__(self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch) -> None:
+        self._reading = reading
+        self._connection = connection
+        self._batch = batch
+        self._parts = {_folded(key): part.rows for key, part in batch.parts.items()}
+        self._cascades: dict[tuple[TableName, ForeignKey], int | None] = {}
+
+    def first(self) -> int | None:
+        """The place of the first transaction that changed or deleted a row of any table; None: there is none."""
+        rows = with_places(self._reading.rows(self._batch.start, self._batch.end, None))
+        changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
+        return int(pc.min(changed.column(AT)).as_py()) if changed.num_rows else None
+
+    def first_cascade(self, parent: TableName, key: ForeignKey) -> int | None:
+        """The place of the first transaction whose changes of the parent may have changed what refers to it by `key`."""
+        if (parent, key) not in self._cascades:
+            rows = self._rows(parent)
+            table = self._reading.table(parent, self._batch.end, self._batch.end)
+            self._cascades[parent, key] = _first_cascade(self._connection, rows, key, table)
+        return self._cascades[parent, key]
+
+    def _rows(self, key: TableName) -> pa.Table:
+        folded = _folded(key)
+        if folded not in self._parts:
+            self._parts[folded] = with_places(self._reading.rows_of(self._batch.start, self._batch.end, key))
+        return self._parts[folded]
+
+
 def _first_cascade(
-    connection: duckdb.DuckDBPyConnection, part: TablePart, foreign: ForeignKey, parent: Table | None
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, foreign: ForeignKey, parent: Table | None
 ) -> int | None:
     """The place of the first transaction whose changes of the parent may have changed others; None: there is none."""
-    found = []
-    rows = part.rows
+    # Rows that cannot be read, or whose columns have no names, may be any change.
+    unclear = rows.filter(
+        pc.or_(pc.is_valid(rows.column("finding")), pc.equal(pc.fill_null(rows.column("named"), "none"), "none"))
+    )
+    found = [pc.min(unclear.column(AT)).as_py()] if unclear.num_rows else []
     if foreign.on_delete.upper() in _ACTIONS:
         deleted = rows.filter(pc.equal(rows.column("operation"), "delete"))
         found += [deleted.column(AT)[0].as_py()] if deleted.num_rows else []

@@ -138,7 +138,8 @@ class FeedEngine:
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end. Raises: FeedStop."""
-        note_cascades(self.reading, self.connection, batch, set(self.tables) | set(batch.parts))
+        fed = {key for key, table in self.tables.items() if table.is_exact} | (set(batch.parts) - set(self.tables))
+        note_cascades(self.reading, self.connection, batch, fed, self.settings.has_no_cascades)
         stops: list[FeedStop] = []
         keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
         for key in sorted(keys):

@@ -1,5 +1,6 @@
 """One table of the source in the lake: its current rows and its changes, and how a batch comes to them."""
 
+import fnmatch
 import json
 from dataclasses import dataclass
 from typing import Final
@@ -45,11 +46,19 @@ _SURE: Final = frozenset(("innodb", "rocksdb", "tokudb", "ndbcluster", "ndb"))
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
-    """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names."""
+    """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names.
+
+    `no_cascades`: patterns of tables without foreign keys that change their rows.
+    """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
     every_statement: bool = True
     assume_empty: bool = False
+    no_cascades: tuple[str, ...] = ()
+
+    def has_no_cascades(self, key: TableName) -> bool:
+        """Whether somebody said that a table has no foreign keys that change its rows."""
+        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_cascades)
 
 
 class FedTable:
@@ -84,6 +93,11 @@ class FedTable:
         places = [one.place for one in (self.current, self.history) if one is not None]
         found = [one for one in places if one is not None]
         return min(found) if found else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is not stale yet."""
+        return any(one is not None and not one.properties.get(STALE_FROM) for one in (self.current, self.history))
 
     def definition_at(self, place: FeedPlace, upto: FeedPlace) -> Table | None:
         """The table for an event at a place."""

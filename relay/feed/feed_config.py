@@ -74,10 +74,11 @@ class FeedSection(TomlSection):
     memory_mb: Annotated[int, Field(ge=64)] = 512
     statement_changes: Literal["every", "named"] = "every"
     assume_empty: bool = False
+    no_cascades: list[NonEmpty] = []
     storage: StorageSection = StorageSection()
     source: FeedSource | None = None
 
-    @field_validator("tables", "exclude")
+    @field_validator("tables", "exclude", "no_cascades")
     @classmethod
     def _patterns(cls, value: list[str]) -> list[str]:
         for one in value:

@@ -57,7 +57,9 @@ def open_engine(section: FeedSection, reading: ArchiveReading | None = None) -> 
         reading or ArchiveReading(section.archive),
         open_lake(section, connection),
         FedTables(tuple(section.tables), tuple(section.exclude)),
-        FeedSettings(tuple(section.modes), section.statement_changes == "every", section.assume_empty),
+        FeedSettings(
+            tuple(section.modes), section.statement_changes == "every", section.assume_empty, tuple(section.no_cascades)
+        ),
         connection,
         section.start,
         section.batch_mb << 20,

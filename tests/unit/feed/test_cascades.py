@@ -1,0 +1,76 @@
+"""Tables whose rows foreign keys may have changed, where nobody knows which keys there are."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install '.[feed]'")
+
+import pyarrow as pa  # noqa: E402
+
+from relay.feed.cascades import note_cascades  # noqa: E402
+from relay.feed.feed_batch import FeedBatch, TablePart, no_rows  # noqa: E402
+from relay.feed.rows.feed_place import FeedPlace  # noqa: E402
+from relay.schema_history.tables.source_table import Table, TableName  # noqa: E402
+
+START, CHANGED, END = (FeedPlace(1, 1, position) for position in (4, 200, 900))
+PARENT, CHILD = ("shop", "parent"), ("shop", "child")
+
+
+@dataclass
+class Archive:
+    """One batch: a row of `parent` was deleted; of `child` nothing was logged."""
+
+    child: Table | None
+    version: str = "5.6.24-log"
+    operation: str = "delete"
+    asked: list[str] = field(default_factory=list)
+
+    def server_version(self, _place: FeedPlace) -> str:
+        return self.version
+
+    def names_at(self, _place: FeedPlace) -> list[TableName]:
+        return [PARENT]
+
+    def table(self, key: TableName, _at: FeedPlace, _upto: FeedPlace) -> Table | None:
+        return self.child if key == CHILD else Table(*PARENT, foreign_keys=())
+
+    def rows(self, _start: FeedPlace, _end: FeedPlace, _schemas: object) -> pa.Table:
+        schema = no_rows().schema.remove(no_rows().schema.get_field_index("at"))
+        row = {"file": "mysql-bin.000001", "transaction": CHANGED.position, "operation": self.operation, "named": "ddl"}
+        return pa.Table.from_pylist([{name: row.get(name) for name in schema.names}], schema=schema)
+
+    rows_of = rows
+
+    def stale(self, **more: object) -> list[FeedPlace]:
+        """Where `child` is stale from."""
+        batch = FeedBatch(START, END, {PARENT: TablePart(PARENT, no_rows())})
+        with duckdb.connect() as connection:
+            note_cascades(self, connection, batch, [PARENT, CHILD], **more)  # type: ignore[arg-type]
+        part = batch.parts.get(CHILD)
+        return [one.start for one in part.unseen] if part is not None else []
+
+
+@pytest.mark.parametrize("child", [None, Table(*CHILD)], ids=["not known", "its foreign keys are not known"])
+@pytest.mark.parametrize("operation", ["delete", "update"])
+def test_a_table_of_which_no_foreign_key_is_known_is_stale_where_any_row_is_changed(
+    child: Table | None, operation: str
+) -> None:
+    (place,) = Archive(child, operation=operation).stale()
+    assert place.position == CHANGED.position
+
+
+def test_rows_that_are_only_added_change_no_others() -> None:
+    assert Archive(None, operation="insert").stale() == []
+
+
+def test_a_table_of_which_somebody_said_that_it_has_none_is_not() -> None:
+    assert Archive(None).stale(is_excepted=lambda key: key == CHILD) == []
+
+
+def test_a_table_that_has_none_is_not() -> None:
+    assert Archive(Table(*CHILD, foreign_keys=())).stale() == []
+
+
+def test_a_server_that_logs_cascades_leaves_nothing_out() -> None:
+    assert Archive(None, version="9.7.4").stale() == []
