@@ -289,15 +289,6 @@ def test_what_was_written_behind_the_ending_position_is_not_read(spark: Any, tmp
     assert [(row["file"], row["finding"]) for row in lost] == [("bin.000002", "file_gone")]
 
 
-def test_a_stream_takes_no_ending_position(spark: Any, tmp_path: Path) -> None:
-    write(tmp_path, "bin.000001", big_binlog(3).data)
-    stream = spark.readStream.format("binlog").option("endingPosition", "bin.000001:4").load(str(tmp_path))
-    with pytest.raises(PySparkException, match="a stream has no endingPosition"):
-        stream.writeStream.format("noop").option(
-            "checkpointLocation", str(tmp_path / "noted")
-        ).start().awaitTermination()
-
-
 def test_since_and_until_leave_out_files_and_what_happened_at_other_times(spark: Any, tmp_path: Path) -> None:
     begun = 1_700_000_000
     for number in range(4):

@@ -1,8 +1,5 @@
 """The same moves with an S3 server that others wrote: moto's."""
 
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,36 +12,16 @@ from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
-from tests.support.chain import wait_until
-from tests.support.free_port import free_port
+from tests.support.moto_server import BUCKET, moto_server
 from tests.support.tier_archive import RING, check_bucket, check_whole, fill_archive
-
-PROGRAM = Path(sys.executable).with_name("moto_server")
 
 
 @pytest.fixture
 def options(monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreOptions]:
-    if not PROGRAM.exists():
-        pytest.skip("no moto_server: pip install 'moto[s3,server]'")
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    server = subprocess.Popen([PROGRAM, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-
-        def is_there() -> bool:
-            try:
-                urllib.request.urlopen(urllib.request.Request(f"{url}/binlogs", method="PUT"), timeout=5).close()
-            except OSError:
-                return False
-            return True
-
-        wait_until(is_there, "moto_server answers", 60)
-        yield StoreOptions("s3://binlogs/relay", endpoint=url, region="us-east-1")
-    finally:
-        server.kill()
-        server.wait()
+    with moto_server() as url:
+        yield StoreOptions(f"s3://{BUCKET}/relay", endpoint=url, region="us-east-1")
 
 
 async def test_files_go_there_in_parts_are_read_in_ranges_and_are_removed(
