@@ -35,13 +35,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def key_file() -> Iterator[Path]:
+    """The key that `BUCKET_ENVIRONMENT` names."""
+    KEY_FILE.touch(0o600)
+    KEY_FILE.write_text("ab" * 32)
+    try:
+        yield KEY_FILE
+    finally:
+        KEY_FILE.unlink()
+
+
+@pytest.fixture(scope="session")
+def spark(key_file: Path) -> Iterator[Any]:
     """A local session of two threads that knows `binlog`."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java: Spark needs 17 or later")
     from relay.audit.spark_session import local_session
 
+    assert key_file.exists()
     # Spark's workers are processes of their own: they must import what these tests import.
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON", *BUCKET_ENVIRONMENT)}
     os.environ.update(BUCKET_ENVIRONMENT)

@@ -251,7 +251,7 @@ def test_files_and_splits_outside_of_a_filter_are_not_planned(tmp_path: Path) ->
 
     def planned(*filters: Filter) -> list[tuple[str, int]]:
         source = BinlogDataSource({"path": str(tmp_path), "splitBytes": "65536", "pushdown": "true"})  # type: ignore[arg-type]
-        reader = source.reader(_parse(source.schema()))
+        reader = source.reader(source.schema())
         assert isinstance(reader, PushingReader)
         assert list(reader.pushFilters(list(filters))) == list(filters)
         return [(split.name, split.start) for split in split_list(reader.partitions())]
@@ -262,12 +262,6 @@ def test_files_and_splits_outside_of_a_filter_are_not_planned(tmp_path: Path) ->
     late = planned(GreaterThan(("position",), len(binlog.data) - 100))
     assert late == [every[len(every) // 2 - 1], every[-1]]
     assert planned(EqualTo(("file",), "bin.3")) == []
-
-
-def _parse(schema: str) -> Any:
-    from pyspark.sql.types import _parse_datatype_string
-
-    return _parse_datatype_string(schema)
 
 
 def test_what_was_written_behind_the_ending_position_is_not_read(spark: Any, tmp_path: Path) -> None:

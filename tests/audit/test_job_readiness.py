@@ -347,7 +347,7 @@ def test_a_mariadb_is_judged_for_mysql_where_that_is_asked_for(spark: Any, tmp_p
     assert {finding.name for finding in own.outcome.result.findings} == {"mariadb_events"}
     done = run(spark, "readiness", path, tmp_path, target="mysql-9.7")
     assert "newer MySQL replica" in done.outcome.result.verdict
-    assert ("judged for", "replicas of MySQL 9.7") in done.outcome.result.facts
+    assert ("judged for", "replicas of MySQL 9.7") in [(fact.name, fact.text) for fact in done.outcome.result.facts]
     assert "logged_changes" in done.names
     logged = done.finding("logged_changes")
     assert (logged.count, [place.text for place in logged.places]) == (3, ["UPDATE"])
@@ -360,7 +360,7 @@ def test_an_archive_is_judged_for_the_version_that_is_asked_for(spark: Any, tmp_
     path = write(tmp_path, "bin.000001", binlog.data)
     assert "view_stops" not in run(spark, "readiness", path, tmp_path).names
     done = run(spark, "readiness", path, tmp_path, target="mysql-5.5")
-    assert ("judged for", "replicas of MySQL 5.5") in done.outcome.result.facts
+    assert ("judged for", "replicas of MySQL 5.5") in [(fact.name, fact.text) for fact in done.outcome.result.facts]
     assert [place.text for place in done.finding("view_stops").places] == [
         "column_type_not_in_target (error 1677): column 1 of test.t is of type DATETIME, which MySQL 5.5 does not have"
     ]

@@ -16,7 +16,7 @@ from relay.audit.plan.packed_store import store_of
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed_reads.archive_layer import note_tiers
-from tests.audit.conftest import BUCKET_ENVIRONMENT, BUCKET_PORT, KEY_FILE
+from tests.audit.conftest import BUCKET_ENVIRONMENT, BUCKET_PORT
 from tests.audit.test_splits import rows, splits_of
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
@@ -53,8 +53,8 @@ async def plain(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    KEY_FILE.write_text("ab" * 32)
+def settings(monkeypatch: pytest.MonkeyPatch, key_file: Path) -> None:
+    assert key_file.exists()
     for name, value in BUCKET_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     assert os.environ["AWS_ACCESS_KEY_ID"] == ACCESS_KEY and os.environ["AWS_SECRET_ACCESS_KEY"] == SECRET_KEY
