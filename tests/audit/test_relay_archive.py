@@ -46,7 +46,8 @@ def test_events_of_an_archive_are_stamped_as_they_are_inferred(chain: Chain) -> 
     assert [row["rows_inserted"] for row in transactions] == [2] * 50
     # while the source's own files, which nobody stamped, say the same of the transactions
     plain = [row for row in rows(splits_of(chain.source.datadir), "transactions") if row["tables"] == ["shop.orders"]]
-    assert plain == transactions
+    # but for their order among files: a server's directory has files with numbers that are no binlogs
+    assert [{**row, "sequence": None} for row in transactions] == plain
 
 
 def test_streams_that_are_stopped_and_started_see_each_transaction_and_row_of_the_relay_once(

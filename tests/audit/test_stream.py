@@ -20,10 +20,10 @@ from protocol.position import Position
 from relay.audit.decode.found_places import GtidsNotThere
 from relay.audit.decode.levels import ReadOptions
 from relay.audit.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
+from relay.audit.plan.packed_store import ArchiveStore
 from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost
 from relay.audit.plan.schemas import TRANSACTIONS
-from relay.audit.plan.store import LocalStore
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, rows, split_list, splits_of, write
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.generation_filling import A, mariadb_series, mysql_series
@@ -110,10 +110,10 @@ def test_a_stream_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert stream.latestOffset() == end  # as Spark 4.1 asks
     path.write_bytes(binlog.data)
 
-    def refuse(self: LocalStore, path: str) -> None:
+    def refuse(self: ArchiveStore, path: str) -> None:
         raise OSError(errno.EIO, "Input/output error", path)
 
-    monkeypatch.setattr(LocalStore, "open", refuse)
+    monkeypatch.setattr(ArchiveStore, "open", refuse)
     with pytest.raises(OSError, match=r"Input/output error.*bin\.000001"):
         reader(tmp_path).latestOffset(end)
 
