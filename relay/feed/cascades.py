@@ -20,7 +20,7 @@ _UNKNOWN: Final = (
 )
 
 
-class _Reference(NamedTuple):
+class _CascadingKey(NamedTuple):
     """`child` refers to `parent`, so that changes of the parent change it."""
 
     child: TableName
@@ -47,7 +47,7 @@ def note_cascades(
     first = changes.first() if unknown else None
     if first is not None:
         for key in sorted(unknown):
-            _note(batch, key, first, _UNKNOWN)
+            _add_unseen(batch, key, first, _UNKNOWN)
     hidden: dict[TableName, int] = {}
     pending = True
     while pending:
@@ -64,7 +64,7 @@ def note_cascades(
             pending = True
             if child in fed:
                 name = ".".join(parent)
-                _note(
+                _add_unseen(
                     batch,
                     child,
                     place,
@@ -72,7 +72,7 @@ def note_cascades(
                 )
 
 
-def _note(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
+def _add_unseen(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
     batch.parts.setdefault(key, TablePart(key, no_rows())).unseen.append(unseen_at(place, reason))
 
 
@@ -82,9 +82,9 @@ def _folded(key: TableName) -> TableName:
 
 def _references(
     reading: ArchiveReading, batch: FeedBatch, fed: set[TableName]
-) -> tuple[list[_Reference], set[TableName]]:
+) -> tuple[list[_CascadingKey], set[TableName]]:
     """What refers to what, with an action, anywhere in the batch; and the fed tables of which it is not known."""
-    found: dict[_Reference, None] = {}
+    found: dict[_CascadingKey, None] = {}
     unknown: set[TableName] = set()
     recorded = set(reading.names_at(batch.end))
     for key in sorted(fed | recorded):
@@ -97,7 +97,7 @@ def _references(
         for table in states:
             for _name, foreign in table.foreign_keys or ():
                 if _ACTIONS & {foreign.on_delete.upper(), foreign.on_update.upper()}:
-                    found[_Reference(key, (foreign.schema or key[0], foreign.table), foreign)] = None
+                    found[_CascadingKey(key, (foreign.schema or key[0], foreign.table), foreign)] = None
     return list(found), unknown
 
 
