@@ -53,7 +53,9 @@ class MirrorPass:
         self._options = options
         self._stop = stop
         self._there: set[str] | None = None
-        """Keys of sealed binlogs and of what is beside them; None: the bucket was not listed yet."""
+        """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
+        self._term = 0
+        """Of the ownership when it was listed."""
         self._parts: dict[str, list[MirrorPart]] = {}
         """By folder and binlog."""
         self._small: dict[str, tuple[int, int, int]] = {}
@@ -65,12 +67,15 @@ class MirrorPass:
         self.files = self.part_count = 0
         """That were copied."""
 
-    def run(self, generations: Sequence[PicturedGeneration]) -> None:
-        """Copies what is missing, in the archive's order: what is in the bucket has no hole."""
+    def run(self, generations: Sequence[PicturedGeneration]) -> bool:
+        """Copies what is missing, in the archive's order. False: another process wrote there meanwhile, and what was known of the
+        bucket is forgotten. Then it is to be called again, with all of the archive."""
         if self._there is None:
             self._ownership.claim()
+            self._term = self._ownership.term
             self._list()
-        self._ownership.renew()
+        if not self._is_still_ours():
+            return False
         for generation in generations:
             self._copy_small(generation)
             for file in generation.files:
@@ -79,10 +84,22 @@ class MirrorPass:
                 if not file.sealed:
                     self._copy_part(generation, file)
                 elif not self._copy_sealed(generation, file):
-                    return  # its row comes into the catalog within moments
+                    return True  # its row comes into the catalog within moments
                 else:
                     self.done[generation.number] = file.number
-                self._ownership.renew()
+                if not self._is_still_ours():
+                    return False
+        return True
+
+    def _is_still_ours(self) -> bool:
+        """Whether nobody else wrote there since it was listed; else nothing is known any more."""
+        self._ownership.renew()
+        if self._ownership.term == self._term:
+            return True
+        self._there = None
+        for known in (self._parts, self._small, self.done, self.copied):
+            known.clear()
+        return False
 
     def pending_bytes(self, generations: Sequence[PicturedGeneration]) -> int:
         """What of it is not in the bucket."""
@@ -100,7 +117,8 @@ class MirrorPass:
         for found in self._store.list():
             part = part_of(found.key)
             if part is None:
-                there.add(found.key)
+                if found.key.endswith(PLACE_SUFFIX):
+                    there.add(found.key.removesuffix(PLACE_SUFFIX))
                 continue
             parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
         self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
@@ -126,17 +144,20 @@ class MirrorPass:
         """False: the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
-        if key + PLACE_SUFFIX not in self._there:
-            note = self._packed(generation, file)
-            if note is None:
-                return False
-            for suffix in BESIDE:
-                beside = generation.directory / (file.name + suffix)
-                if beside.exists():
-                    self._store.put_file(key + suffix, beside)
+        if key not in self._there:
+            with self._ownership.kept():  # a large one takes longer than the place stays ours
+                note = self._packed(generation, file)
+                if note is None:
+                    return False
+                for suffix in BESIDE:
+                    beside = generation.directory / (file.name + suffix)
+                    if beside.exists():
+                        self._store.put_file(key + suffix, beside)
+            if self._ownership.term != self._term:
+                return True  # its caller sees that
             # The last one: with it the file is there.
             self._store.put_bytes(key + PLACE_SUFFIX, note.encode())
-            self._there.add(key + PLACE_SUFFIX)
+            self._there.add(key)
             self.files += 1
         self._drop_parts(key, self._parts.pop(key, []))
         self.copied.pop(key, None)
