@@ -11,12 +11,11 @@ import structlog
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
-from relay.mirror.archive_object import Ownership
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy
 from relay.mirror.mirror_pass import MirrorPass, MirrorStopped
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirror_status import MirrorStatus
-from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
@@ -40,7 +39,10 @@ _LISTED_ADVICE: Final = (
 
 
 class Mirror:
-    """All on the event loop but for the passes. interval_s: so long what is published waits at least for a part of its own."""
+    """All on the event loop but for the passes. writer: uuid of the relay, token of this process.
+
+    interval_s: so long what is published waits at least for a part of its own.
+    """
 
     def __init__(
         self,
@@ -48,13 +50,14 @@ class Mirror:
         options: StoreOptions,
         keys: KeyRing | None,
         packing: PackOptions,
-        uuid: str,
+        writer: tuple[str, str],
         interval_s: float,
     ) -> None:
         self._archive = archive
         self._stop = threading.Event()
         self._store = ObjectStore(options, self._stop)
-        ownership = Ownership(self._store, uuid, archive.directory)
+        uuid, token = writer
+        ownership = Ownership(self._store, uuid, archive.directory, token=token)
         self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
@@ -107,7 +110,7 @@ class Mirror:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()
-            began = time.monotonic()
+            began, lost = time.monotonic(), self._pass.times_lost
             picture = self._picture()
             try:
                 is_known = await self._in_thread(picture)
@@ -127,7 +130,8 @@ class Mirror:
                 return
             pause = _FIRST_PAUSE_S
             if not is_known:
-                log.warning("mirror_listed_again", url=self._store.url(), advice=_LISTED_ADVICE)
+                if self._pass.times_lost != lost:
+                    log.warning("mirror_listed_again", url=self._store.url(), advice=_LISTED_ADVICE)
                 continue
             self._succeeded(began)
             await self._wait(_RENEW_S, self._moved)

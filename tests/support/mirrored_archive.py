@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 from relay.archive.archive import Archive
-from relay.mirror.archive_object import Ownership
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import RestoredArchive, restore_archive
+from relay.object_store.archive_object import Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.mirror.archive_object import ARCHIVE_KEY, RENEWED_S, STALE_S, Ownership, read_archive_object
-from relay.mirror.mirror_errors import PrefixBusy
 from relay.mirror.mirror_pass import MirrorPass
+from relay.object_store.archive_object import ARCHIVE_KEY, RENEWED_S, STALE_S, Ownership, read_archive_object
+from relay.object_store.object_errors import PrefixBusy
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import A, identity, mysql_series
 from tests.support.mirrored_archive import bucket, copied, filled, mirror, picture, restored
@@ -100,7 +100,7 @@ async def test_the_same_host_name_and_path_on_two_machines_are_two_writers(tmp_p
 
 
 def test_a_place_stays_taken_while_a_long_upload_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relay.mirror.archive_object.RENEWED_S", 0.1)
+    monkeypatch.setattr("relay.object_store.archive_object.RENEWED_S", 0.1)
     store = bucket(tmp_path)
     ownership = Ownership(store, "relay-a", tmp_path / "source", 0.0)
     ownership.claim()
@@ -118,7 +118,7 @@ def test_a_place_stays_taken_while_a_long_upload_is_at_work(tmp_path: Path, monk
 def test_who_lost_the_place_during_a_long_upload_is_told_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.mirror.archive_object.RENEWED_S", 0.1)
+    monkeypatch.setattr("relay.object_store.archive_object.RENEWED_S", 0.1)
     store = bucket(tmp_path)
     ownership = Ownership(store, "relay-a", tmp_path / "source", 0.0)
     ownership.claim()

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken
-from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
@@ -31,9 +30,9 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 class ArchiveObject:
     """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
 
-    host, directory, token: of the process that writes; time: when it said so last, Unix seconds. machine: of its directory, no two
-    machines, containers or copies of a directory have the same; empty: not known. term: one more each time that another process takes
-    the place.
+    host, directory, token: of the process that writes; time: when it said so last, Unix seconds. is_whole: all of the archive goes
+    there, so that one can be made again from it; else old binlogs only. machine: of its directory, no two machines, containers or
+    copies of a directory have the same; empty: not known. term: one more each time that another process takes the place.
     """
 
     archive: str
@@ -42,6 +41,7 @@ class ArchiveObject:
     directory: str
     token: str
     time: float
+    is_whole: bool = True
     machine: str = ""
     term: int = 0
 
@@ -69,9 +69,8 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
         if total == _sum(told):
             names = ("archive", "source", "host", "directory", "token")
             archive, source, host, directory, token = (str(told[name]) for name in names)
-            machine, term = str(told.get("machine", "")), int(told.get("term", 0))
-            written_at = float(told["time"])
-            return ArchiveObject(archive, source, host, directory, token, written_at, machine=machine, term=term)
+            more = bool(told.get("is_whole", True)), str(told.get("machine", "")), int(told.get("term", 0))
+            return ArchiveObject(archive, source, host, directory, token, float(told["time"]), *more)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     # It may be better the next time: a byte may have changed on the way.
@@ -93,19 +92,30 @@ def _machine(directory: Path) -> str:
 
 
 class Ownership:
-    """That this process, and no other one, writes the copy of one archive. Blocking; any thread.
+    """That this process, and no other one, writes to the place of one archive. Blocking; any thread.
 
     `term` is another one after the place was somebody else's for a while: what was known of the bucket before may be wrong.
     """
 
-    def __init__(self, store: ObjectStore, archive: str, directory: Path, settles_s: float = 0.5) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        archive: str,
+        directory: Path,
+        settles_s: float = 0.5,
+        *,
+        token: str = "",
+        is_whole: bool = True,
+    ) -> None:
         """archive: its uuid. directory: the archive's, which this process has locked. settles_s: of two that claim the place at
-        once, the earlier one sees within this time what the later one wrote."""
+        once, the earlier one sees within this time what the later one wrote. token: of the process, where several of it write there;
+        empty: nobody else does. is_whole: see `ArchiveObject`."""
         self._settles_s = settles_s
         self._store = store
-        place, token = str(directory.resolve()), secrets.token_hex(8)
-        machine = _machine(directory)
-        self._mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, token, 0.0, machine=machine)
+        place = str(directory.resolve())
+        token = token or secrets.token_hex(8)
+        about = (archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole, _machine(directory))
+        self._mine = ArchiveObject(*about)
         self._written_s = float("-inf")
         """By the monotonic clock."""
         self._lock = threading.Lock()
@@ -119,9 +129,7 @@ class Ownership:
         """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
         with self._lock:
             found = read_archive_object(self._store)
-            # Who wrote from this very directory is gone: this process has it locked.
-            left = found is not None and found.machine != "" and found.machine == self._mine.machine
-            self._check(found, is_left=left)
+            self._check(found, is_begun=False)
             self._write(found)
             # Of two that came at once each reads what the later one wrote.
             time.sleep(self._settles_s)
@@ -129,6 +137,17 @@ class Ownership:
             if found is None or found.token != self._mine.token:
                 self._check(found)
                 self._write(found)
+
+    def hold(self) -> None:
+        """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
+        if self._written_s == float("-inf"):
+            self.claim()
+        else:
+            self.renew()
+
+    def check(self) -> None:
+        """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
+        self._check(read_archive_object(self._store), is_begun=False)
 
     def renew(self) -> None:
         """Says again that this process writes, when it is time.
@@ -165,10 +184,13 @@ class Ownership:
         if raised:
             raise raised[0]
 
-    def _check(self, found: ArchiveObject | None, *, is_left: bool = False) -> None:
-        """is_left: who wrote last is known to be gone."""
+    def _check(self, found: ArchiveObject | None, *, is_begun: bool = True) -> None:
+        """is_begun: this process has written there."""
         if found is None:
             return
+        if found.is_whole and not self._mine.is_whole:
+            # The mirror of the same process writes there too, or one that was switched off.
+            self._mine = replace(self._mine, is_whole=True)
         url = self._store.url()
         if found.archive != self._mine.archive or found.source != self._mine.source:
             raise PrefixTaken(
@@ -176,6 +198,8 @@ class Ownership:
                 f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
             )
         age = time.time() - found.time
+        # Who wrote from this very directory before this process came is gone: this one has it locked.
+        is_left = not is_begun and found.machine != "" and found.machine == self._mine.machine
         if found.token != self._mine.token and age < STALE_S and not is_left:
             raise PrefixBusy(
                 f"{url} is written by another process of this archive, on {found.host} from {found.directory}, last "
