@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -718,12 +718,19 @@ def archive_restore(
     download: Annotated[
         bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
     ] = False,
+    holes: Annotated[
+        Literal["refuse", "before", "behind", "keep"],
+        typer.Option(
+            metavar="WHAT",
+            help="Where binlogs lack in the middle of the copy: refuse; or what is before, or behind, or all (keep).",
+        ),
+    ] = "refuse",
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
     from relay.mirror.restore_command import restore
 
-    restore(_loaded(config), origin, download=download, as_json=json)
+    restore(_loaded(config), origin, download=download, holes=holes, as_json=json)
 
 
 @archive_app.command("purge")

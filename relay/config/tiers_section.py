@@ -22,7 +22,9 @@ def _checked_bucket(text: str) -> str:
     try:
         StoreOptions(text)
     except ValueError as error:
-        raise Wrong("this is no bucket", f"{str(error)[:1].upper()}{str(error)[1:]}") from None
+        may_be_secret = any(mark in text for mark in "?#@")
+        instead = f"{str(error)[:1].upper()}{str(error)[1:]}"
+        raise Wrong("this is no bucket", instead, is_shown=not may_be_secret) from None
     return text
 
 

@@ -226,7 +226,7 @@ class Mirror:
                 self._told_left_out[key] = one.what
                 log.error("mirror_left_out", file=name, what=one.what, advice=one.advice)
                 text = f"It is not in {self._store.url()}, and those behind it are copied: {one.what}. {one.advice}"
-                generation.note_once("mirror_left_out", name, -1, text)
+                generation.note_once("mirror_left_out", name, one.end, text)
         for key in self._told_left_out.keys() - left_out.keys():
             del self._told_left_out[key]
             log.info("mirror_left_out_no_more", file=key[1], note="it was copied, or is not in the archive any more")
