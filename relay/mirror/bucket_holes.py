@@ -57,7 +57,7 @@ def holes_text(holes: list[BucketHole]) -> str:
 
 def holes_of(store: ObjectStore, content: BucketContent) -> list[BucketHole]:
     """The oldest first. Blocking. Raises: ObjectStoreError."""
-    found = []
+    found: list[BucketHole] = []
     for place, generation in enumerate(content.generations):
         found += _holes(store, generation, is_last=place == len(content.generations) - 1)
     return found

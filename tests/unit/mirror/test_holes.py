@@ -5,10 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from relay.archive.archive import Archive
+from relay.archive.inspect.listing import read_ledger
 from relay.mirror.bucket_holes import HolesWanted
+from relay.mirror.mirror import Mirror
 from relay.mirror.mirror_errors import RestoreRefused
+from relay.object_store.store_options import StoreOptions
+from relay.packed.packing import PackOptions
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
 from tests.support.mirrored_archive import bucket, copied, mirror, picture, restored
@@ -103,3 +108,31 @@ async def test_a_copy_without_a_hole_is_restored_with_any_choice(tmp_path: Path)
     bucket(tmp_path).delete([f"{NAMES[0]}{suffix}" for suffix in (".zst", ".place")])
     done = restored(tmp_path, holes=HolesWanted.BEFORE)
     assert (done.holes, done.end) == ((), ended)
+
+
+async def test_what_is_purged_before_it_was_copied_is_told_with_its_size(tmp_path: Path) -> None:
+    archive = await Archive.open(tmp_path / "archive" / "source")
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, *INSIDES))
+    size = sum(file.end for file in archive.current.files[:3])
+    options = StoreOptions(f"file://{tmp_path}/bucket/x")
+    mirrored = Mirror(archive, options, None, PackOptions(), ("relay-a", "token"), 0.01)
+    (tmp_path / "bucket" / "x").rmdir()
+    (tmp_path / "bucket" / "x").write_text("the bucket is away")
+    assert mirrored.first_lacking() == (1, 1)
+    with capture_logs() as logs:
+        mirrored.begin()
+        while mirrored.status().failures < 1:
+            await asyncio.sleep(0.01)
+        picture = mirrored._picture()
+        await archive.current.purge(NAMES[:3], "by hand")
+        mirrored._tell_lost(picture)
+    (tmp_path / "bucket" / "x").unlink()
+    assert mirrored.first_lacking() == (1, 4)
+    assert mirrored.status().lost_files == 3
+    await mirrored.close()
+    await archive.close()
+    [told] = [one for one in logs if one["event"] == "mirror_lost"]
+    assert (told["files"], told["bytes"]) == (3, size)
+    [row] = [row for row in read_ledger(archive.directory) if row.kind == "mirror_lost"]
+    assert f"3 binlogs, {NAMES[0]} to {NAMES[2]}, ({size} bytes) were purged before they were copied" in row.text
