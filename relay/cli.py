@@ -350,12 +350,15 @@ def feed_compact(
     config: FeedConfigOption,
     target_mb: Annotated[int, typer.Option(min=1, help="Files of about this size.")] = 128,
     keep_hours: Annotated[int, typer.Option(min=0, help="Versions of so many hours stay readable.")] = 168,
+    keep_changes_days: Annotated[
+        int | None, typer.Option(min=1, help="Changes of so many days stay, today's included; without it all do.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make larger files of small ones, and remove what only old versions have."""
+    """Make larger files of small ones, and remove what only old versions have, and old changes."""
     from relay.feed.command.feed_command import compact
 
-    compact(config, target_mb=target_mb, keep_hours=keep_hours, as_json=json)
+    compact(config, target_mb=target_mb, keep_hours=keep_hours, changes_days=keep_changes_days, as_json=json)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import Final
 import duckdb
 
 from relay.audit.plan.places import PositionGone
-from relay.audit.plan.read_finding import FileLost
+from relay.audit.plan.read_finding import FileLost, StorageSilent
 from relay.audit.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FedTables, FeedEngine
@@ -121,7 +121,13 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
 def is_passing(error: Exception) -> bool:
     """Whether it may be better in a moment: the network, a disk, another writer."""
     name = type(error).__module__.partition(".")[0]
-    return isinstance(error, OSError | FileLost) or name in ("deltalake", "_internal", "pyiceberg", "botocore", "s3fs")
+    return isinstance(error, OSError | FileLost | StorageSilent) or name in (
+        "deltalake",
+        "_internal",
+        "pyiceberg",
+        "botocore",
+        "s3fs",
+    )
 
 
 def told(error: Exception) -> str:

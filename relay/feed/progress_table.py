@@ -95,7 +95,7 @@ class ProgressTable:
 def current_state(table: "FedTable", place: FeedPlace) -> str:
     """How the table's current rows are at `place`, in a word."""
     if table.current is None:
-        return "waits for a snapshot" if table.may_have_current(place) else "changes only"
+        return "waits for a snapshot" if table.may_have_current else "changes only"
     properties = table.current.properties
     if properties.get(SNAPSHOT):
         return "snapshot runs"

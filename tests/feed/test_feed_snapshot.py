@@ -155,7 +155,7 @@ def test_verify_finds_what_differs_and_status_what_is_not_current(
     assert (compared["different"], compared["missing"], compared["extra"]) == (1, 1, 1)
     status = [json.loads(line) for line in feed(config, "status", "--json").stdout.splitlines()]
     assert {one["table"]: one["state"] for one in status} == {
-        "shop.keyless": "changes only",
+        "shop.keyless": "waits for a snapshot",
         "shop.old": "current",
     }
     done = feed(config, "compact", "--json", "--keep-hours", "0")
