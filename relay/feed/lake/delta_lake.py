@@ -182,7 +182,8 @@ class DeltaLakeTable:
         if self._by_day:
             self._table.delete(f"{DAY} < CAST('{before.date().isoformat()}' AS DATE)")
         else:
-            self._table.delete(f"{_name(column)} < CAST('{before.isoformat()}' AS TIMESTAMP)")
+            kind = 'Timestamp(Microsecond, Some("UTC"))'
+            self._table.delete(f"{_name(column)} < arrow_cast('{before.isoformat()}', '{kind}')")
         self._table.update_incremental()
 
     @property

@@ -22,6 +22,7 @@ from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
+from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.schema_history.tables.source_table import Table, TableName
 
@@ -192,8 +193,11 @@ def load_static(
     if current is None:
         return
 
+    floats = DumpedFloats(rows)
+
     def append(chunk: pa.Table) -> None:
         nonlocal count
+        floats.look_at(chunk)
         if chunk.num_rows:
             kept = with_sequence(normalised(engine.connection, chunk, rows.columns), sequence)
             current.append(kept if rows.key else with_numbers(kept, count), place)
@@ -208,7 +212,11 @@ def load_static(
     else:
         for chunk in source.all_rows(key, rows):
             append(chunk)
-    current.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+    told = engine.reading.told(place)
+    stale = {STALE_FROM: told if floats.doubt else "", STALE_REASON: floats.doubt}
+    current.set_properties({SNAPSHOT: "", **stale})
+    if floats.doubt:
+        say(f"{table.name}: stale from {told}: {floats.doubt}")
     say(f"{table.name}: {count} rows as of {engine.reading.told(place)}")
 
 
