@@ -333,6 +333,18 @@ def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
 
 
+@feed_app.command(name="report")
+def feed_report(
+    config: FeedConfigOption,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("feed-report.html"),
+    days: Annotated[int, typer.Option(min=1, help="Changes of so many days are in its charts.")] = 7,
+) -> None:
+    """Write a page of what was fed: each table's state, what is to be done, changes over time."""
+    from relay.feed.command.feed_command import report
+
+    report(config, out, days)
+
+
 @feed_app.command(name="verify")
 def feed_verify(
     config: FeedConfigOption,

@@ -112,6 +112,9 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
                     )
             elif once or ended.wait(section.interval_s):
                 break
+    except FeedStop as stop:
+        engine.progress.note_stop(stop, engine.place)
+        raise
     finally:
         if once or ended.is_set():
             engine.close()

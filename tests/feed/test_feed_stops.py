@@ -1,5 +1,8 @@
 """What the feed cannot follow: it stops before it by name, or says that a table is stale, and is never wrong in silence."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -242,3 +245,31 @@ def test_missing_binlogs_make_every_table_stale(tmp_path: Path, archive: Path) -
     feed = fed(tmp_path, gap, "added")
     assert feed.run() is None
     assert "are missing" in (feed.property("t", STALE_REASON) or "")
+
+
+def test_the_report_says_what_stopped_the_feed_and_what_is_not_current_with_the_way_on(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = SmallFeed(
+        tmp_path, archive, "zero", statement_changes="named", tables=["zero.*", "statement.*", "keyless.*"]
+    )
+    for command in (["--once"], ["report", "--out", str(tmp_path / "page.html")]):
+        done = subprocess.run(
+            [sys.executable, "-m", "relay", "feed", *command, "--config", str(feed.config)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == (1 if command == ["--once"] else 0), done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.partition("</style>")[2]))
+    assert "The feed stopped at mysql-bin." in shown and "value_has_no_type" in shown
+    assert f"feed snapshot --config {feed.config} --table statement.t" in shown
+    assert "a change in statement format (update)" in shown
+    assert re.search(r"keyless\.t current mysql-bin\.\d+:\d+ .{0,40} 1 4 ", shown)
+    assert "<svg" in page and "src=" not in page and "http" not in page.replace("http-equiv", "")
+    assert feed.open().progress.stop is not None
+    goes_on = SmallFeed(
+        tmp_path, archive, "zero", statement_changes="named", exclude=["zero.t"], tables=["zero.*", "statement.*"]
+    )
+    assert goes_on.run() is None
+    assert goes_on.open().progress.stop is None

@@ -129,6 +129,33 @@ def status(path: Path, *, as_json: bool) -> bool:
     return any(one["state"] not in ("current", "changes only") for one in report)
 
 
+def report(path: Path, out: Path, days: int) -> None:
+    """Writes the page of `feed report`. Raises: CommandFailed."""
+    section = loaded_feed(path)
+    try:
+        import jinja2  # noqa: F401
+        import pygal  # noqa: F401
+    except ImportError as error:
+        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
+    from relay.audit.plan.series_files import NothingToRead
+    from relay.feed.command.feed_page import feed_page
+    from relay.feed.feed_run import open_engine
+    from relay.feed.rows.feed_stop import FeedStop
+
+    try:
+        page = feed_page(open_engine(section), section, str(path), days)
+        written = out.with_name(f".{out.name}.new")
+        written.write_text(page, encoding="utf-8")
+        written.replace(out)
+    except FeedStop as stop:
+        raise CommandFailed(str(stop), FINDINGS) from None
+    except NothingToRead as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    except OSError as error:
+        raise CommandFailed(f"The report was not written: {error}.", WRONG_USE) from None
+    sys.stdout.write(f"{out}\n")
+
+
 def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
     """Compares tables with the source; whether something differs. Raises: CommandFailed."""
     with _locked(path) as section:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 
 from relay.feed.lake.lake_names import folder_name
@@ -156,6 +157,24 @@ class DeltaLakeTable:
             table = DeltaTable(table.table_uri, version=version, storage_options=table._storage_options)
         dataset = table.to_pyarrow_dataset()
         return dataset.scanner(columns=list(columns) if columns else None, batch_size=_BATCH_ROWS).to_reader()
+
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+        wanted = pc.field(column) >= pa.scalar(since, pa.timestamp("us", "UTC"))
+        if self._by_day:
+            wanted = wanted & (pc.field(DAY) >= pa.scalar(since.astimezone(UTC).date()))
+        dataset = self._table.to_pyarrow_dataset()
+        return dataset.scanner(columns=list(columns), filter=wanted, batch_size=_BATCH_ROWS).to_reader()
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        files = pa.table(self._table.get_add_actions(flatten=True))
+        return {
+            "rows": int(pc.sum(files.column("num_records")).as_py() or 0),
+            "bytes": int(pc.sum(files.column("size_bytes")).as_py() or 0),
+            "files": files.num_rows,
+            "commits": self._table.version() + 1,
+        }
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""

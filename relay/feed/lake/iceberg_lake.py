@@ -270,6 +270,23 @@ class IcebergLakeTable:
             return pa.RecordBatchReader.from_batches(schema, [])
         return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
 
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        if self._table.current_snapshot() is None:
+            return pa.RecordBatchReader.from_batches(schema, [])
+        wanted = GreaterThanOrEqual(column, since.astimezone(UTC).isoformat())
+        scan = self._table.scan(row_filter=wanted, selected_fields=tuple(columns))
+        return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        snapshot = self._table.current_snapshot()
+        summary = snapshot.summary if snapshot is not None else None
+        names = {"rows": "total-records", "bytes": "total-files-size", "files": "total-data-files"}
+        told = {name: int((summary.get(key) if summary is not None else None) or 0) for name, key in names.items()}
+        return {**told, "commits": self._table.metadata.last_sequence_number}
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""
         return matching_rows(self._connection, self.scan(), keys, self.schema)

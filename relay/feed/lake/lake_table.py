@@ -84,6 +84,12 @@ class LakeTable(Protocol):
     def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
         """Its rows, of its newest version or an older one."""
 
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys, with all columns."""
 
