@@ -142,7 +142,11 @@ def _sections(
             note=f"Seen at {stop['time']}. docs/FEED.md, 'What stops it', has all names.",
         )
         found.append(
-            Section("What stopped it", "Everything before it is in the lake, and nothing behind it.", tables=[listing])
+            Section(
+                "What stopped it",
+                "Its table has everything before it and nothing behind it; other tables may be a little further.",
+                tables=[listing],
+            )
         )
     wrong = [one for one in told if one["state"] not in _FINE]
     if wrong:

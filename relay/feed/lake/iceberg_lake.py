@@ -275,7 +275,8 @@ class IcebergLakeTable:
         schema = pa.schema([self.schema.field(name) for name in columns])
         if self._table.current_snapshot() is None:
             return pa.RecordBatchReader.from_batches(schema, [])
-        wanted = GreaterThanOrEqual(column, since.astimezone(UTC).isoformat())
+        least: Any = GreaterThanOrEqual
+        wanted = least(column, since.astimezone(UTC).isoformat())
         scan = self._table.scan(row_filter=wanted, selected_fields=tuple(columns))
         return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
 
@@ -285,7 +286,8 @@ class IcebergLakeTable:
         summary = snapshot.summary if snapshot is not None else None
         names = {"rows": "total-records", "bytes": "total-files-size", "files": "total-data-files"}
         told = {name: int((summary.get(key) if summary is not None else None) or 0) for name, key in names.items()}
-        return {**told, "commits": self._table.metadata.last_sequence_number}
+        metadata: Any = self._table.metadata
+        return {**told, "commits": metadata.last_sequence_number}
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""
@@ -346,7 +348,8 @@ class IcebergLakeTable:
 
     def forget(self, column: str, before: datetime) -> None:
         """Takes rows away whose time is before `before`."""
-        self._table.delete(LessThan(column, before.astimezone(UTC).isoformat()))
+        earlier: Any = LessThan
+        self._table.delete(earlier(column, before.astimezone(UTC).isoformat()))
         self._refresh()
 
     def places(self) -> Iterable[tuple[int, FeedPlace]]:
@@ -380,7 +383,8 @@ def _in_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator
 
 def _numbers(schema: pa.Schema) -> NameMapping:
     """Columns by their place: what Iceberg wants of a schema before it has numbers."""
-    return NameMapping([MappedField(field_id=number + 1, names=[one.name]) for number, one in enumerate(schema)])
+    field: Any = MappedField
+    return NameMapping([field(field_id=number + 1, names=[one.name]) for number, one in enumerate(schema)])
 
 
 def _iceberg_type(field: pa.Field) -> Any:
