@@ -80,7 +80,7 @@ class PackedFiles:
             raise FileNotFoundError(2, os.strerror(2), str(path))
         with self._lock:
             known = self._tables.get(stored.key)
-        find_again, boundary = partial(self._stored, path, is_again=True), partial(_boundary_before, path)
+        find_again, boundary = partial(self._stored, path, is_again=True), partial(boundary_before, path)
         return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
     def _opened(self, key: str, packed: PackedFile) -> None:
@@ -144,7 +144,7 @@ def object_key(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _boundary_before(path: Path, offset: int) -> int:
+def boundary_before(path: Path, offset: int) -> int:
     """Where a transaction ends at `offset` or before, as NAME.idx tells; 0: it does not."""
     try:
         fd = _DISK.open_read(index_path(path))
