@@ -9,6 +9,7 @@ A start after a crash finds the old one still there, and takes the move back (`r
 import contextlib
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,8 @@ from relay.archive.storage.files import (
     replace_file,
     write_all,
 )
-from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
+from relay.object_store.archive_object import STALE_S, Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, StoreRefused
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
@@ -40,7 +42,7 @@ from relay.tiers.move_errors import MoveFailed, MoveStopped
 
 _PIECE: Final = 8 << 20
 _UPLOADED_AGAIN: Final = "It is uploaded again with the next try."
-_NOT_UPLOADED: Final = "Nothing was uploaded: the disk has changed the file. Look at the disk, then run `archive verify --deep` and `archive repair`."
+_NOT_UPLOADED: Final = "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class MovedFile:
 class FileMover:
     """Blocking: for one thread. root: the archive's directory, which keys in the bucket are relative to.
 
-    keys: whose active key encrypts what is packed. stop: ends a move between two frames by MoveStopped.
+    keys: whose active key encrypts what is packed. stop: ends a move between two frames by MoveStopped. ownership: of the place in the
+    bucket; None: nobody else can write there.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class FileMover:
         keys: KeyRing | None = None,
         store: ObjectStore | None = None,
         stop: Callable[[], bool] = lambda: False,
+        ownership: Ownership | None = None,
     ) -> None:
         self._root = root
         self._layer = layer
@@ -82,6 +86,31 @@ class FileMover:
         self._keys = keys
         self._store = store
         self._stop = stop
+        self._ownership = ownership
+        self._busy_since = 0.0
+        """By the monotonic clock; 0: nobody else was met in the bucket."""
+
+    def hold_place(self) -> None:
+        """Before the bucket is changed: nobody else writes there, and no other archive is there.
+
+        Raises: StoreRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        """
+        if self._ownership is None or self._store is None:
+            return
+        try:
+            self._ownership.hold()
+        except PrefixBusy as error:
+            self._busy_since = self._busy_since or time.monotonic()
+            if time.monotonic() - self._busy_since < 2 * STALE_S:
+                raise MoveStopped from error
+            raise self._refused(error, self._store) from error
+        except MirrorRefused as error:
+            raise self._refused(error, self._store) from error
+        self._busy_since = 0.0
+
+    @staticmethod
+    def _refused(error: MirrorRefused, store: ObjectStore) -> StoreRefused:
+        return StoreRefused(str(error).rstrip("."), url=store.url(), advice="")
 
     def key_of(self, path: Path) -> str:
         """What a file of the archive is called in the bucket."""
@@ -110,6 +139,7 @@ class FileMover:
         A whole copy that is there already, the mirror's, is what the file becomes: nothing is written over it.
         """
         assert self._store is not None
+        self.hold_place()
         stored = file.path.with_name(place.stored_name)
         copy = self._whole_copy(file, place)
         if copy is None:
@@ -121,6 +151,8 @@ class FileMover:
                 self._store.put_file(self.key_of(beside), beside)
         if copy is None:
             self._compare_object(file, place, self.key_of(stored))
+        # All that took its time: another process may be the one that writes there by now.
+        self.hold_place()
         moved = replace(copy or place, tier=Tier.OBJECT)
         self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
         if self._stop():
