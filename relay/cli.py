@@ -554,6 +554,10 @@ def archive_verify(
     cure: Annotated[
         bool, typer.Option("--cure", help="Remove what moves and purges that did not end have left.")
     ] = False,
+    purged: Annotated[
+        bool,
+        typer.Option("--purged", help="What the mirror has of purged binlogs is left over too: --cure removes it."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
@@ -564,7 +568,7 @@ def archive_verify(
     loaded = _loaded(config)
     directory = loaded.archive_directory
     with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as tiers:
-        in_bucket = bucket_findings(loaded, deep=deep, cure=cure) if tiers.alone else ()
+        in_bucket = bucket_findings(loaded, purged=purged, deep=deep, cure=cure) if tiers.alone else ()
         count = verify(
             directory, deep=deep, as_json=json, packed=lambda progress: chain(tiers.run(progress), in_bucket)
         )

@@ -42,7 +42,9 @@ from relay.tiers.move_errors import MoveFailed, MoveStopped
 
 _PIECE: Final = 8 << 20
 _UPLOADED_AGAIN: Final = "It is uploaded again with the next try."
-_NOT_UPLOADED: Final = "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
+_NOT_UPLOADED: Final = (
+    "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
+)
 
 
 @dataclass(frozen=True, slots=True)
