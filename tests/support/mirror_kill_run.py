@@ -5,7 +5,8 @@
 A MariaDB is written to all the time. Each time: the relay runs for a moment, is killed, and an archive is made from the bucket. It must
 be the source's binlogs up to a transaction's end, and never end before where it ended the time before. Now and then the oldest
 are purged at the relay, and `archive verify --purged --cure` removes them from the bucket. At the end nothing is left over, in the
-bucket or on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest only.
+bucket or on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest
+only.
 """
 
 import argparse
