@@ -7,12 +7,14 @@ part, which is twice as long. So 16 streams at one place read ahead once.
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
 
+from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.packed.frame_table import FrameTable
 from relay.packed_reads.frame_counts import FROM_BUCKET, FROM_DISK, FrameCounts, FrameFacts, error_kind
 from relay.packed_reads.packed_frames import PackedFrames
+from relay.process.daemon_pool import DaemonPool
 
 _STORE_THREADS: Final = 8
 _DISK_THREADS: Final = 2
@@ -59,13 +61,26 @@ class SharedFrames:
         """Frames that somebody wants and that there was no room for."""
         self._on_the_way = 0
         self._lock = threading.RLock()
-        self._store_threads = ThreadPoolExecutor(store_threads, thread_name_prefix="store-read")
-        self._disk_threads = ThreadPoolExecutor(_DISK_THREADS, thread_name_prefix="packed-read")
+        self._store_threads = DaemonPool(store_threads, "store-read")
+        self._disk_threads = DaemonPool(_DISK_THREADS, "packed-read")
+        self._is_closed = False
 
     def close(self) -> None:
-        """Nothing is fetched any more; does not wait for what is being fetched."""
+        """Nothing is fetched any more; does not wait for what is being fetched. Who waits for a frame is told that there is none."""
         for pool in (self._store_threads, self._disk_threads):
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
+        with self._lock:
+            self._is_closed = True
+            left: list[Future[Any]] = [slot.coming for slot in self._slots.values() if slot.coming is not None]
+            left += [future for _file, future in self._opening.values()]
+            left += [wanted for _file, _index, wanted in self._waiting]
+            self._slots.clear()
+            self._opening.clear()
+            self._waiting.clear()
+            self._on_the_way = self.used_bytes = self._unread_bytes = 0
+        for future in left:
+            if not future.done():
+                future.set_exception(_ended())
 
     def facts(self) -> FrameFacts:
         """What it holds and did. Does not block for long."""
@@ -106,6 +121,8 @@ class SharedFrames:
         reads_on: what follows will be wanted too. `file` is open.
         """
         with self._lock:
+            if self._is_closed:
+                return _failed_with(_ended())
             slot = self._slots.get((file.key, index))
             is_new, file.last_frame = file.last_frame != index, index
             if slot is None:
@@ -139,6 +156,8 @@ class SharedFrames:
                 done: Future[FrameTable] = Future()
                 done.set_result(file.frames)
                 return done
+            if self._is_closed:
+                return _failed_with(_ended())
             opening = self._opening.get(file.key)
             if opening is None:
                 future: Future[FrameTable] = Future()
@@ -164,11 +183,13 @@ class SharedFrames:
         except Exception as error:
             with self._lock:
                 self._counts.errors[error_kind(error)] += 1
-                self._opening.pop(file.key, None)
+                if self._opening.pop(file.key, None) is None:
+                    return  # it was closed meanwhile
             opening.set_exception(error)
         else:
             with self._lock:
-                self._opening.pop(file.key, None)
+                if self._opening.pop(file.key, None) is None:
+                    return
             opening.set_result(table)
 
     # --- ahead -------------------------------------------------------------------------------------------------------
@@ -282,7 +303,9 @@ class SharedFrames:
 
     def _arrived(self, file: PackedFrames, index: int, data: bytes) -> None:
         with self._lock:
-            slot = self._slots[file.key, index]
+            slot = self._slots.get((file.key, index))
+            if slot is None:
+                return  # it was closed meanwhile
             future, slot.coming = slot.coming, None
             slot.data = data
             self._on_the_way -= 1
@@ -296,6 +319,8 @@ class SharedFrames:
 
     def _failed(self, file: PackedFrames, index: int, error: Exception) -> None:
         with self._lock:
+            if (file.key, index) not in self._slots:
+                return  # it was closed meanwhile
             slot = self._drop((file.key, index))
             self._on_the_way -= 1
         assert slot.coming is not None
@@ -325,6 +350,16 @@ class SharedFrames:
                 else:
                     assert slot.data is not None
                     wanted.set_result(slot.data)
+
+
+def _ended() -> ArchiveUnavailable:
+    return ArchiveUnavailable("the relay ends")
+
+
+def _failed_with(error: Exception) -> "Future[Any]":
+    failed: Future[Any] = Future()
+    failed.set_exception(error)
+    return failed
 
 
 def _pass_on(done: Future[T], wanted: Future[T]) -> None:
