@@ -27,7 +27,7 @@ from relay.archive.storage.files import (
     write_all,
 )
 from relay.object_store.archive_object import STALE_S, Ownership
-from relay.object_store.object_errors import MirrorRefused, PrefixBusy, StoreRefused
+from relay.object_store.object_errors import MirrorRefused, ObjectMissing, PrefixBusy, StoreRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
@@ -133,6 +133,10 @@ class FileMover:
         """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError."""
         assert self._store is not None
         self.hold_place()
+        copied = self._mirrored(file, place)
+        if copied is not None:
+            self._note(file, copied)
+            return copied
         stored = file.path.with_name(place.stored_name)
         self._store.put_file(self.key_of(stored), stored)
         for suffix in BESIDE_SUFFIXES:
@@ -240,6 +244,28 @@ class FileMover:
         if f"sha256:{sha.hexdigest()}" != place.digest:
             what = f"{self._store.url(key)} is read back as other bytes than were uploaded"
             raise MoveFailed(what, file=file.name, advice=_UPLOADED_AGAIN)
+
+    def _mirrored(self, file: MovedFile, place: FilePlace) -> FilePlace | None:
+        """The copy that [archive.mirror] has made of it, if it is whole and encrypted as it should be; None: it goes up.
+
+        It would take the copy's place byte by byte else: a relay that is lost meanwhile would have neither.
+        """
+        assert self._store is not None
+        try:
+            note = PlaceNote.decode(self._store.get(self.key_of(place_path(file.path))))
+        except (ObjectMissing, ValueError):
+            return None
+        copy = note.place
+        wanted = (Tier.OBJECT, place.stored_name, place.key_id, file.end)
+        if (copy.tier, copy.stored_name, copy.key_id, copy.plain_bytes) != wanted:
+            return None
+        if (note.file_row[:1], note.file_row[-1:]) != ((file.name,), (file.digest,)):
+            return None
+        try:
+            self._compare_object(file, copy, self.key_of(file.path.with_name(copy.stored_name)))
+        except (MoveFailed, ObjectMissing):
+            return None
+        return copy
 
     def _note_of(self, file: MovedFile, place: FilePlace) -> PlaceNote:
         return PlaceNote(place, file.row, file.gtids)
