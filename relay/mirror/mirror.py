@@ -22,6 +22,7 @@ from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packing import PackOptions
 from relay.process.background import begin_task
+from relay.process.slow_thread import take_least_priority
 
 log = structlog.get_logger("relay.mirror")
 
@@ -31,6 +32,10 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_LISTED_ADVICE: Final = (
+    "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
+    "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
+)
 
 
 class Mirror:
@@ -105,10 +110,10 @@ class Mirror:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()
-            began = time.monotonic()
+            began, lost = time.monotonic(), self._pass.times_lost
             picture = self._picture()
             try:
-                await self._in_thread(picture)
+                is_known = await self._in_thread(picture)
             except MirrorStopped:
                 return
             except (PrefixBusy, ObjectStoreError, PackedError, OSError, EOFError) as error:
@@ -124,34 +129,43 @@ class Mirror:
                 self._archive.current.append_ledger("mirror_refused", "", -1, str(error))
                 return
             pause = _FIRST_PAUSE_S
+            if not is_known:
+                if self._pass.times_lost != lost:
+                    log.warning("mirror_listed_again", url=self._store.url(), advice=_LISTED_ADVICE)
+                continue
             self._succeeded(began)
             await self._wait(_RENEW_S, self._moved)
             await self._wait(max(0.0, began + self._interval_s - time.monotonic()), self._ended)
 
-    async def _in_thread(self, picture: list[PicturedGeneration]) -> None:
-        """One pass. A daemon thread: a call to the bucket that hangs does not hold up the end of the process."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+    async def _in_thread(self, picture: list[PicturedGeneration]) -> bool:
+        """One pass; whether what is known of the bucket still holds.
 
-        def settle(error: BaseException | None) -> None:
+        A daemon thread: a call to the bucket that hangs does not hold up the end of the process.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bool] = loop.create_future()
+
+        def settle(is_known: bool, error: BaseException | None) -> None:
             if done.done():
                 return
             if error is None:
-                done.set_result(None)
+                done.set_result(is_known)
             else:
                 done.set_exception(error)
 
         def run() -> None:
             failure: BaseException | None = None
+            is_known = False
+            take_least_priority()
             try:
-                self._pass.run(picture)
+                is_known = self._pass.run(picture)
             except BaseException as error:
                 failure = error
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(settle, failure)
+                loop.call_soon_threadsafe(settle, is_known, failure)
 
         threading.Thread(target=run, name="archive-mirror", daemon=True).start()
-        await done
+        return await done
 
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):

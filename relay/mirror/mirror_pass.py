@@ -56,9 +56,13 @@ class MirrorPass:
         self._options = options
         self._stop = stop
         self._there: set[str] | None = None
-        """Keys of sealed binlogs and of what is beside them; None: the bucket was not listed yet."""
+        """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
+        self._term = 0
+        """Of the ownership when it was listed."""
         self._listed_s = 0.0
         """When it was listed, by the monotonic clock."""
+        self.times_lost = 0
+        """How often another process was found to have written there."""
         self._parts: dict[str, list[MirrorPart]] = {}
         """By folder and binlog."""
         self._small: dict[str, tuple[int, int, int]] = {}
@@ -70,13 +74,18 @@ class MirrorPass:
         self.files = self.part_count = 0
         """That were copied."""
 
-    def run(self, generations: Sequence[PicturedGeneration]) -> None:
-        """Copies what is missing, in the archive's order: what is in the bucket has no hole."""
+    def run(self, generations: Sequence[PicturedGeneration]) -> bool:
+        """Copies what is missing, in the archive's order. False: what was known of the bucket is forgotten, as it is old or another
+        process wrote there. Then it is to be called again, with all of the archive."""
+        if self._there is not None and time.monotonic() - self._listed_s > _LISTED_AGAIN_S:
+            self._forget()
+            return False
         if self._there is None:
             self._ownership.claim()
-        if self._there is None or time.monotonic() - self._listed_s > _LISTED_AGAIN_S:
+            self._term = self._ownership.term
             self._list()
-        self._ownership.renew()
+        if not self._is_still_ours():
+            return False
         for generation in generations:
             self._copy_small(generation)
             for file in generation.files:
@@ -85,10 +94,26 @@ class MirrorPass:
                 if not file.sealed:
                     self._copy_part(generation, file)
                 elif not self._copy_sealed(generation, file):
-                    return  # its row comes into the catalog within moments
+                    return True  # its row comes into the catalog within moments
                 else:
                     self.done[generation.number] = file.number
-                self._ownership.renew()
+                if not self._is_still_ours():
+                    return False
+        return True
+
+    def _is_still_ours(self) -> bool:
+        """Whether nobody else wrote there since it was listed; else nothing is known any more."""
+        self._ownership.renew()
+        if self._ownership.term == self._term:
+            return True
+        self.times_lost += 1
+        self._forget()
+        return False
+
+    def _forget(self) -> None:
+        self._there = None
+        for known in (self._parts, self._small, self.done, self.copied):
+            known.clear()
 
     def pending_bytes(self, generations: Sequence[PicturedGeneration]) -> int:
         """What of it is not in the bucket."""
@@ -101,22 +126,20 @@ class MirrorPass:
         return pending
 
     def _list(self) -> None:
-        there: set[str] = set()
+        noted, packed = set[str](), set[str | None]()
         parts: dict[str, list[MirrorPart]] = {}
         for found in self._store.list():
             part = part_of(found.key)
-            if part is None:
-                there.add(found.key)
-                continue
-            parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
+            if part is not None:
+                parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
+            elif found.key.endswith(PLACE_SUFFIX):
+                noted.add(found.key.removesuffix(PLACE_SUFFIX))
+            else:
+                packed.add(plain_name(found.key))
         self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
         # Without its packed bytes a note is of a binlog that somebody has removed.
-        packed = {plain_name(key) for key in there}
-        self._there = {
-            key for key in there if not key.endswith(PLACE_SUFFIX) or key.removesuffix(PLACE_SUFFIX) in packed
-        }
+        self._there = {key for key in noted if key in packed}
         self._listed_s = time.monotonic()
-        self.done.clear()
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
         for name in SMALL_FILES:
@@ -138,17 +161,20 @@ class MirrorPass:
         """False: the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
-        if key + PLACE_SUFFIX not in self._there:
-            note = self._packed(generation, file)
-            if note is None:
-                return False
-            for suffix in BESIDE:
-                beside = generation.directory / (file.name + suffix)
-                if beside.exists():
-                    self._store.put_file(key + suffix, beside)
+        if key not in self._there:
+            with self._ownership.kept():  # a large one takes longer than the place stays ours
+                note = self._packed(generation, file)
+                if note is None:
+                    return False
+                for suffix in BESIDE:
+                    beside = generation.directory / (file.name + suffix)
+                    if beside.exists():
+                        self._store.put_file(key + suffix, beside)
+            if self._ownership.term != self._term:
+                return True  # its caller sees that
             # The last one: with it the file is there.
             self._store.put_bytes(key + PLACE_SUFFIX, note.encode())
-            self._there.add(key + PLACE_SUFFIX)
+            self._there.add(key)
             self.files += 1
         self._drop_parts(key, self._parts.pop(key, []))
         self.copied.pop(key, None)

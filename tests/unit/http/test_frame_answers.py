@@ -113,8 +113,8 @@ def test_who_waits_for_a_frame_when_the_relay_ends_is_told_so(source: Counted, t
     waiting = [shared.coming(file, index, reads_on=True) for index in range(8)]
     shared.close()
     for future in waiting:
-        with pytest.raises(ArchiveUnavailable, match="the relay ends"):
+        with pytest.raises(ArchiveUnavailable, match="the relay is stopping"):
             future.result(5)
-    with pytest.raises(ArchiveUnavailable, match="the relay ends"):
+    with pytest.raises(ArchiveUnavailable, match="the relay is stopping"):
         shared.coming(file, 30, reads_on=True).result(5)
     source.open.set()

@@ -25,8 +25,8 @@ from relay.tiers.tier_checks import tier_checks
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
+from tests.support.mirrored_archive import bucket, copied, mirror
 from tests.support.tier_archive import digests_made, fill_archive
-from tests.unit.mirror.test_mirror_and_restore import bucket, copied, mirror
 
 UUID = "11111111-2222-3333-4444-555555555555"
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
@@ -41,7 +41,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await fill_archive(place / "archive" / "source", 4, 60)
         archive = await Archive.open(place / "archive" / "source")
         (archive.directory / "server_uuid").write_text(f"{UUID}\n")
-        await copied(archive, mirror(place, UUID, str(place / "archive")))
+        await copied(archive, mirror(place, UUID, place / "archive"))
         mover = TierMover(archive, TierRules(hot_bytes=1), PackOptions(level=1, frame_bytes=8192))
         await mover.run_once()
         await mover.close()
@@ -144,7 +144,7 @@ async def test_a_relay_that_starts_copies_again_what_was_removed(place: Path) ->
     for name in (f"{FIRST}.zst", f"{THIRD}.place"):
         (place / "bucket" / name).unlink()
     archive = await Archive.open(place / "archive" / "source")
-    await copied(archive, mirror(place, UUID, str(place / "archive")))
+    await copied(archive, mirror(place, UUID, place / "archive"))
     await archive.close()
     assert await asyncio.to_thread(findings, place, deep=True) == []
 

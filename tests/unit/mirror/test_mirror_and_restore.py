@@ -16,7 +16,7 @@ from relay.mirror.mirror_errors import RestoreRefused
 from relay.mirror.mirror_parts import part_of
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
-from relay.mirror.restoring import RestoredArchive, restore_archive
+from relay.mirror.restoring import restore_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
@@ -27,57 +27,7 @@ from relay.packed.packing import PackOptions
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
-
-KEYS = KeyRing({"one": bytes(32)}, "one")
-
-
-def bucket(tmp_path: Path) -> ObjectStore:
-    return ObjectStore(StoreOptions(f"file://{tmp_path}/bucket"))
-
-
-def picture(archive: Archive) -> list[PicturedGeneration]:
-    return [
-        PicturedGeneration(
-            one.number,
-            one.directory,
-            "" if one.number == 1 else f"{one.directory.name}/",
-            tuple(PicturedFile(file.name, file.number, file.end, file.sealed) for file in one.files),
-        )
-        for one in archive.all
-    ]
-
-
-def mirror(tmp_path: Path, uuid: str = "relay-a", place: str = "here", keys: KeyRing | None = None) -> MirrorPass:
-    store = bucket(tmp_path)
-    return MirrorPass(
-        store, Ownership(store, uuid, Path(place) / "source", 0.0), keys, PackOptions(), threading.Event()
-    )
-
-
-async def copied(archive: Archive, mirrored: MirrorPass) -> None:
-    """Until all of it is in the bucket: rows of sealed files come into the catalog within moments."""
-    for _ in range(200):
-        await asyncio.to_thread(mirrored.run, picture(archive))
-        if not mirrored.pending_bytes(picture(archive)):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never became whole")
-
-
-async def filled(tmp_path: Path) -> Archive:
-    """Two sealed files and one that grows."""
-    archive = await Archive.open(tmp_path / "archive" / "source")
-    archive.current.set_identity(identity(A, 1))
-    (archive.directory / "server_uuid").write_text("11111111-2222-3333-4444-555555555555\n")
-    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6", f"{A}:7-9"))
-    archive.current.append_ledger("view_skip", "mysql-bin.000001", 4, "what was decided of a view")
-    return archive
-
-
-def restored(
-    tmp_path: Path, keys: KeyRing | None = None, *, download: bool = True, name: str = "source"
-) -> RestoredArchive:
-    return restore_archive(bucket(tmp_path), tmp_path / "again" / name, keys, download=download)
+from tests.support.mirrored_archive import KEYS, bucket, copied, filled, mirror, picture, restored
 
 
 @pytest.mark.parametrize("keys", [None, KEYS], ids=["plain", "encrypted"])
@@ -217,7 +167,7 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
         one = MirrorPass(
-            store, Ownership(store, "relay-a", Path("here/source"), 0.0), None, PackOptions(), threading.Event()
+            store, Ownership(store, "relay-a", archive.directory, 0.0), None, PackOptions(), threading.Event()
         )
         try:
             await asyncio.to_thread(one.run, picture(archive))
@@ -225,7 +175,7 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
             if (place / "bucket" / "mysql-bin.000001.place").exists():
                 told = restore_archive(bucket(place), place / "again" / "source", None, download=True)
                 assert told.end <= archive.current.end
-        await copied(archive, mirror(place))
+        await copied(archive, mirror(place, place=tmp_path / "archive"))
         names = {path.name for path in (place / "bucket").iterdir()}
         assert names == {path.name for path in (tmp_path / "whole" / "bucket").iterdir()}
     assert not list(archive.directory.glob("*.tmp"))
@@ -239,14 +189,14 @@ async def test_a_bucket_of_another_archive_or_of_a_second_relay_is_refused_by_na
     archive = await filled(tmp_path)
     first = mirror(tmp_path)
     await copied(archive, first)
-    copy, stranger = mirror(tmp_path, place="copy"), mirror(tmp_path, "relay-b")
+    copy, stranger = mirror(tmp_path, place=tmp_path / "copy"), mirror(tmp_path, "relay-b")
     for other, kind, words in (
         (copy, PrefixBusy, "another process of this archive"),
         (stranger, PrefixTaken, "another archive"),
     ):
         with pytest.raises(kind, match=words):
             await asyncio.to_thread(other.run, picture(archive))
-    # A minute later the copy may go on, and the first one finds that out and ends.
+    # A minute later the copy may go on, and the first one finds that out and stops.
     about = read_archive_object(bucket(tmp_path))
     assert about is not None
     (tmp_path / "bucket" / ARCHIVE_KEY).write_bytes(replace(about, time=0.0).encode())
