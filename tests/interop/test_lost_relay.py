@@ -54,7 +54,7 @@ def test_replicas_go_on_behind_a_relay_that_came_back_from_its_bucket(
             wait_until(lambda: whole_files(store) >= 2, "two binlogs are in the bucket", 30)
             lose_disk(relay)
             lost_at = written()
-            told = restore(relay, "--download")
+            told = restore(relay, "--download", store=store)
             assert told["files"] >= 2
             relay.start()
             wait_until(lambda: written() > lost_at + 40, "the source was written to all the time", 30)
@@ -91,7 +91,7 @@ def test_replicas_go_on_from_binlogs_that_stay_in_the_bucket_of_a_lost_relay(
             wait_until(lambda: whole_files(store) >= 2, "two binlogs are in the bucket", 60)
             lose_disk(relay)
             lost_at = written()
-            told = restore(relay, "--from", store.options("relay-a").url)
+            told = restore(relay, "--from", store.options("relay-a").url, store=store)
             assert told["files"] >= 2 and told["downloaded"] is False
             held = {path.name for path in relay.archive.iterdir()}
             in_bucket = [name.removesuffix(".place") for name in held if name.endswith(".place")]
