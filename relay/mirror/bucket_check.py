@@ -241,6 +241,8 @@ class BucketCheck:
                 copying.run([PicturedGeneration(number, paths[number], folder_of(number), pictured)])
             except (PackedError, OSError, EOFError) as error:
                 yield number, ArchiveFinding(files[0].name, None, f"it or one behind it cannot be copied: {error}")
+        for (number, name), left in sorted(copying.left_out.items()):
+            yield number, ArchiveFinding(name, None, f"it cannot be copied: {left.what}", advice=left.advice)
 
 
 def _number_of(binlog: str) -> int | None:
