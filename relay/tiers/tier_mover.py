@@ -243,7 +243,7 @@ class TierMover:
             self._looked_for_gone = -1
             return False
         if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
-            await self._in_thread(lambda: self._mover.take_back(moved, place))
+            await self._in_thread(lambda: self._mover.take_back(moved, place, old))
             return False
         generation.file_moved(file, place)
         await self._in_thread(lambda: self._mover.drop(moved, place))
@@ -326,6 +326,8 @@ class TierMover:
         log.error("move_failed", file=file.name, what=what, advice=advice or None)
         if isinstance(error, MoveFailed):
             with contextlib.suppress(ArchiveError):
+                if error.damage is not None:
+                    generation.damaged_files.report(error.damage)
                 generation.append_ledger(MOVE_FAILED, file.name, -1, f"{what}. It stays where it is. {advice}".strip())
 
     def _ledger(self, kind: str, text: str) -> None:

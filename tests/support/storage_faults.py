@@ -108,6 +108,12 @@ class StorageFaults:
         with self._lock:
             self._orders.append(_Order(fault, times, fits))
 
+    def order_behind(self, passed: int, fault: Fault) -> None:
+        """`passed` more requests pass; all behind them meet the fault until `forgive`."""
+        left = iter(range(passed))
+        with self._lock:
+            self._orders.append(_Order(fault, 1 << 30, lambda _request: next(left, None) is None))
+
     def forgive(self) -> None:
         """No more faults."""
         with self._lock:
