@@ -726,6 +726,21 @@ def archive_restore(
     restore(_loaded(config), origin, download=download, as_json=json)
 
 
+@archive_app.command("claim")
+def archive_claim(
+    config: ConfigOption,
+    owner: Annotated[
+        str | None,
+        typer.Option("--of", metavar="UUID|nobody", help="Whose it is, as the command says without this: take it."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say whose binlogs are in the place of [archive.bucket]; with --of it becomes this archive's. The relay must be stopped."""
+    from relay.tiers.claim_command import claim
+
+    claim(_loaded(config), owner, as_json=json)
+
+
 @archive_app.command("purge")
 def archive_purge(
     config: ConfigOption,

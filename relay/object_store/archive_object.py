@@ -14,6 +14,7 @@ from zlib import crc32
 
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.unknown_place import refuse_unknown
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
 FORMAT: Final = 1
@@ -101,11 +102,21 @@ class Ownership:
 
     def claim(self) -> None:
         """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
-        self._check(read_archive_object(self._store))
+        found = read_archive_object(self._store)
+        if found is None:
+            refuse_unknown(self._store)
+        self._check(found)
         self._write()
         # Of two that came at once each reads what the later one wrote.
         time.sleep(self._settles_s)
         self._check_mine()
+
+    @staticmethod
+    def take_over(store: ObjectStore, archive: str, directory: Path, *, is_whole: bool) -> None:
+        """The place becomes this archive's, whoever has it; it is free for each process of it. Raises: ObjectStoreError."""
+        place = str(directory.resolve())
+        mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, "", 0.0, is_whole)
+        store.put_bytes(ARCHIVE_KEY, mine.encode())
 
     def hold(self) -> None:
         """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
@@ -116,7 +127,10 @@ class Ownership:
 
     def check(self) -> None:
         """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
-        self._check(read_archive_object(self._store))
+        found = read_archive_object(self._store)
+        if found is None:
+            refuse_unknown(self._store)
+        self._check(found)
 
     def renew(self) -> None:
         """Says again that this process writes, when it is time. Raises: PrefixTaken; MirrorRefused; ObjectStoreError."""
@@ -140,7 +154,8 @@ class Ownership:
         if found.archive != self._mine.archive or found.source != self._mine.source:
             raise PrefixTaken(
                 f"{url} is the copy of another archive: {found.source!r} of the relay {found.archive}, written by {found.host}; this "
-                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
+                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE} If this relay goes on with that archive, "
+                "under another server_uuid: docs/TIERS.md, `archive claim`."
             )
         age = time.time() - found.time
         # This process has the directory locked: who wrote from there is gone.

@@ -27,7 +27,7 @@ from relay.archive.storage.files import (
     write_all,
 )
 from relay.object_store.archive_object import STALE_S, Ownership
-from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, StoreRefused
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
@@ -42,7 +42,9 @@ from relay.tiers.move_errors import MoveFailed, MoveStopped
 
 _PIECE: Final = 8 << 20
 _UPLOADED_AGAIN: Final = "It is uploaded again with the next try."
-_NOT_UPLOADED: Final = "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
+_NOT_UPLOADED: Final = (
+    "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class FileMover:
     def hold_place(self) -> None:
         """Before the bucket is changed: nobody else writes there, and no other archive is there.
 
-        Raises: StoreRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        Raises: PlaceRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
         """
         if self._ownership is None or self._store is None:
             return
@@ -109,8 +111,8 @@ class FileMover:
         self._busy_since = 0.0
 
     @staticmethod
-    def _refused(error: MirrorRefused, store: ObjectStore) -> StoreRefused:
-        return StoreRefused(str(error).rstrip("."), url=store.url(), advice="")
+    def _refused(error: MirrorRefused, store: ObjectStore) -> PlaceRefused:
+        return PlaceRefused(str(error), url=store.url())
 
     def key_of(self, path: Path) -> str:
         """What a file of the archive is called in the bucket."""

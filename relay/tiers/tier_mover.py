@@ -31,7 +31,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.object_store.archive_object import Ownership
-from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.object_errors import ObjectStoreError, PlaceRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
@@ -60,6 +60,9 @@ BUCKET_FAILS: Final = "bucket_fails"
 BUCKET_BACK: Final = "bucket_back"
 MOVE_FAILED: Final = "move_failed"
 _KEPT: Final = "All files stay where they are, and are served; they move when the bucket answers again."
+_KEPT_HERE: Final = (
+    "Nothing is moved there and nothing is removed there: all files stay on this relay's disk, and are served."
+)
 _T = TypeVar("_T")
 
 
@@ -299,8 +302,9 @@ class TierMover:
         self._bucket_again_s = time.monotonic() + pause_s
         if self._bucket_failures == 1:
             self.status.bucket_failing_since = time.time()
-            log.error("bucket_fails", what=error.text, advice=f"{error.advice} {_KEPT}".strip())
-            self._ledger(BUCKET_FAILS, f"{error.text}. {_KEPT}")
+            kept = _KEPT_HERE if isinstance(error, PlaceRefused) else _KEPT
+            log.error("bucket_fails", what=error.text, advice=f"{error.advice} {kept}".strip())
+            self._ledger(BUCKET_FAILS, f"{error.text}. {kept}")
 
     def _bucket_answers(self) -> None:
         if not self._bucket_failures:

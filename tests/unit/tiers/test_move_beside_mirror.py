@@ -22,12 +22,17 @@ ALL = TierRules(hot_bytes=1, cold_bytes=1)
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
 
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+async def copied_archive(tmp_path: Path) -> Archive:
     """Two sealed files and one that grows, all of it copied by the mirror."""
     archive = await filled(tmp_path)
     await digests_made(archive)
     await copied(archive, mirror(tmp_path))
+    return archive
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+    archive = await copied_archive(tmp_path)
     yield archive
     await archive.close()
 
@@ -108,9 +113,10 @@ async def test_a_relay_that_dies_in_the_middle_of_an_upload_can_be_restored(
 
 
 async def test_a_relay_that_dies_before_the_packed_file_is_removed_has_it_on_the_disk(
-    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bucket's copy is packed otherwise: what was noted of that is not said of the file on the disk."""
+    archive = await copied_archive(tmp_path)
     wanted = (archive.directory / FIRST).read_bytes()
     await move(archive, COLD, level=19)
     monkeypatch.setattr("relay.tiers.file_move.FileMover.drop", lambda *_arguments: None)
