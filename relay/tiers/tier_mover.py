@@ -41,7 +41,7 @@ from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
 from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
-from relay.tiers.gone_objects import all_gone, remove_gone
+from relay.tiers.gone_objects import all_gone, forget_gone, remove_gone
 from relay.tiers.move_errors import MoveFailed, MoveStopped
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
@@ -68,10 +68,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class OwnBucket:
-    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there."""
+    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there.
+
+    keeps_purged: it is the mirror's, in which what is purged stays.
+    """
 
     stop: threading.Event
     ownership: Ownership
+    keeps_purged: bool = False
 
 
 class TierMover:
@@ -99,6 +103,7 @@ class TierMover:
         self._layer = layer or FileLayer()
         self._stays_from = stays_from
         self._stopping = threading.Event() if own is None else own.stop
+        self._keeps_purged = own is not None and own.keeps_purged
         self._mover = FileMover(
             archive.directory,
             self._layer,
@@ -268,15 +273,14 @@ class TierMover:
             log.warning("gone_not_removed", file="", why=str(error), note="it is tried again")
             return
         self._looked_for_gone, self.status.gone_files = purged, len(gone)
-        if time.monotonic() < self._bucket_again_s:
+        asks_bucket = self._store is not None and not self._keeps_purged
+        if asks_bucket and time.monotonic() < self._bucket_again_s:
             return
-        key_of = self._mover.key_of
         for directory, name in gone:
             if self._stopping.is_set():
                 return
             try:
-                await self._in_thread(self._mover.hold_place)
-                done = await self._in_thread(partial(remove_gone, self._layer, directory, key_of, self._store, name))
+                done = await self._in_thread(partial(self._gone, directory, name))
             except MoveStopped:
                 return
             except ObjectStoreError as error:
@@ -286,8 +290,15 @@ class TierMover:
                 log.warning("gone_not_removed", file=name, why=str(error), note="it is tried again")
                 return
             self.status.gone_files -= int(done)
-            if done and self._store is not None:
+            if done and asks_bucket:
                 self._bucket_answers()
+
+    def _gone(self, directory: Path, name: str) -> bool:
+        """In the thread: whether nothing is left to do."""
+        if self._keeps_purged:
+            return forget_gone(self._layer, directory, name)
+        self._mover.hold_place()
+        return remove_gone(self._layer, directory, self._mover.key_of, self._store, name)
 
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
