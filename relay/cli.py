@@ -718,12 +718,16 @@ def archive_restore(
     download: Annotated[
         bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
     ] = False,
+    accept_unencrypted: Annotated[
+        bool,
+        typer.Option("--accept-unencrypted", help="Take binlogs from before [archive.encryption] had a key, too."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
     from relay.mirror.restore_command import restore
 
-    restore(_loaded(config), origin, download=download, as_json=json)
+    restore(_loaded(config), origin, download=download, accept_unencrypted=accept_unencrypted, as_json=json)
 
 
 @archive_app.command("claim")

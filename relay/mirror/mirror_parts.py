@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from relay.packed.byte_source import BytesInMemory, ByteSource
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX
+from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX, is_encrypted_name
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions, pack
 
@@ -59,7 +59,8 @@ def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyR
 
 def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:
     """The binlog's bytes. Raises: PackedError."""
-    return PackedReader.open(BytesInMemory(data), _inner_name(part.file, part.start), keys).read_all()
+    source, must = BytesInMemory(data), is_encrypted_name(part.key)
+    return PackedReader.open(source, _inner_name(part.file, part.start), keys, must_be_encrypted=must).read_all()
 
 
 def _inner_name(file: str, start: int) -> str:

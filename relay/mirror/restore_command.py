@@ -14,7 +14,9 @@ from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, Pack
 from relay.tiers.tier_setup import key_ring
 
 
-def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -> None:
+def restore(
+    config: Config, url: str | None, *, download: bool, as_json: bool, accept_unencrypted: bool = False
+) -> None:
     """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. Raises: CommandFailed."""
     options = _options(config, url)
     bucket = config.archive.bucket
@@ -33,7 +35,14 @@ def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -
                 sys.stderr.write(f"{name}\n")
 
         store = ObjectStore(options)
-        done = restore_archive(store, config.archive_directory, keys, download=download, on_progress=on_progress)
+        done = restore_archive(
+            store,
+            config.archive_directory,
+            keys,
+            download=download,
+            accept_unencrypted=accept_unencrypted,
+            on_progress=on_progress,
+        )
     except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
         raise CommandFailed(str(error), WRONG_USE) from error
     except PackedError as error:
