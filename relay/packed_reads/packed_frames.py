@@ -189,8 +189,13 @@ class PackedFrames:
             try:
                 return fetch()
             except (ObjectMissing, FileNotFoundError) as error:
-                if tries >= _TRIES or not self._moves():
+                if tries >= _TRIES:
                     raise self._gone(error, offset) from error
+                if not self._moves():
+                    if not self.is_remote:
+                        raise self._gone(error, offset) from error
+                    # Buckets say so of objects that they have, now and then.
+                    time.sleep(_PAUSE_S * tries * random.uniform(0.5, 1.5))
             except (PackedDamaged, ObjectDamaged) as error:
                 if tries >= _TRIES:
                     raise self._damaged(error, offset) from error

@@ -84,7 +84,7 @@ def _take(
             f"{STALE_S:.0f} s, and claim it again; or give this archive another prefix in [archive.bucket] url.",
             WRONG_USE,
         )
-    Ownership.take_over(store, uuid, root, is_whole=is_whole or (found is not None and found.is_whole))
+    Ownership.take_over(store, uuid, root, found, is_whole=is_whole or (found is not None and found.is_whole))
 
 
 def _tell(store: ObjectStore, uuid: str, found: PlaceContent, *, is_taken: bool, as_json: bool) -> None:

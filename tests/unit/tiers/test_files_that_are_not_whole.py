@@ -104,7 +104,7 @@ async def test_verify_does_not_remove_the_object_whose_note_cannot_be_read(
 ) -> None:
     directory = tmp_path / "archive" / "source"
     await (await Archive.open(directory)).close()
-    Ownership.take_over(bucket(tmp_path), "relay-a", directory, is_whole=False)
+    Ownership.take_over(bucket(tmp_path), "relay-a", directory, None, is_whole=False)
     config = load_config(config_of(tmp_path, is_mirror=False))
-    assert list(bucket_findings(config, deep=False, cure=True)) == []
+    assert list(bucket_findings(config, purged=False, deep=False, cure=True)) == []
     assert bucket(tmp_path).get(f"{SECOND}.zst")

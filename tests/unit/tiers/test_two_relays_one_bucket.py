@@ -83,7 +83,7 @@ async def place(tmp_path: Path) -> Path:
 
 def findings(place: Path, *, cure: bool = False) -> list[str]:
     config = load_config(config_of(place, is_mirror=False))
-    return [finding.text for _number, finding in bucket_findings(config, deep=False, cure=cure)]
+    return [finding.text for _number, finding in bucket_findings(config, purged=False, deep=False, cure=cure)]
 
 
 def claimed(place: Path, owner: str | None, capsys: pytest.CaptureFixture[str]) -> str:
