@@ -60,18 +60,30 @@ def folder_of(number: int) -> str:
 
 
 class BucketCheck:
-    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket.
+    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket, and what
+    was purged at the relay is kept there.
 
-    deep: the bytes of copies are read too. cure: what is found is set right.
+    purged: what a mirror has kept of it is taken for left over. deep: the bytes of copies are read too.
+    cure: what is found is set right.
     """
 
     def __init__(
-        self, root: Path, store: ObjectStore, writer: str, *, is_mirror: bool, deep: bool = False, cure: bool = False
+        self,
+        root: Path,
+        store: ObjectStore,
+        writer: str,
+        *,
+        is_mirror: bool,
+        purged: bool = False,
+        deep: bool = False,
+        cure: bool = False,
     ) -> None:
         self._root = root
         self._store = store
         self._writer = writer
         self._is_mirror = is_mirror
+        self._keeps_purged = is_mirror and not purged
+        self._removes = _REMOVES if not purged else "`archive verify --purged --cure` removes it"
         self._deep = deep
         self._cure = cure
         self._ownership = Ownership(store, writer, root, is_whole=is_mirror)
@@ -92,7 +104,7 @@ class BucketCheck:
             for number, folder in sorted(folders.items()):
                 if number in held:
                     yield from self._orphans(folder, held[number])
-                elif number < newest:
+                elif number < newest and not self._keeps_purged:
                     yield from self._purged_generation(folder)
             if self._is_mirror:
                 yield from self._copies(folders, held)
@@ -127,7 +139,7 @@ class BucketCheck:
         """
         held = {file.number: file.name for file in files}
         newest = max(held, default=0)
-        for name, facts in folder.objects.items():
+        for name, facts in folder.objects.items() if not self._keeps_purged else ():
             binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
             number = _number_of(binlog)
             if number is not None and number <= newest and number not in held:
@@ -136,7 +148,7 @@ class BucketCheck:
             number = _number_of(part.file)
             if number is None or number > newest:
                 continue
-            if number not in held:
+            if number not in held and not self._keeps_purged:
                 yield self._left(folder, part.key, "is a part of a binlog that the archive does not hold")
             elif folder.has(part.file):
                 yield self._left(folder, part.key, "is a part of a binlog that is there as a whole")
@@ -149,7 +161,7 @@ class BucketCheck:
     def _left(self, folder: _Folder, key: str, what: str) -> Found:
         name, text = key.rpartition("/")[2], f"{self._store.url(key)} {what}"
         if not self._cure:
-            return folder.number, ArchiveFinding(name, None, f"{text}. {_REMOVES}")
+            return folder.number, ArchiveFinding(name, None, f"{text}. {self._removes}")
         try:
             self._ownership.hold()
             self._store.delete([key])
@@ -229,6 +241,8 @@ class BucketCheck:
                 copying.run([PicturedGeneration(number, paths[number], folder_of(number), pictured)])
             except (PackedError, OSError, EOFError) as error:
                 yield number, ArchiveFinding(files[0].name, None, f"it or one behind it cannot be copied: {error}")
+        for (number, name), left in sorted(copying.left_out.items()):
+            yield number, ArchiveFinding(name, None, f"it cannot be copied: {left.what}", advice=left.advice)
 
 
 def _number_of(binlog: str) -> int | None:

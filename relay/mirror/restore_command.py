@@ -74,4 +74,4 @@ def _options(config: Config, url: str | None) -> StoreOptions:
     try:
         return StoreOptions(url) if bucket is None else replace(bucket.options(), url=url)
     except ValueError as error:
-        raise CommandFailed(f"--from {url}: {error}.", WRONG_USE) from None
+        raise CommandFailed(f"--from: {error}.", WRONG_USE) from None  # the url may have a secret
