@@ -363,8 +363,10 @@ def run_in(work: Path, chosen: argparse.Namespace) -> list[str]:
     with ExitStack() as stack:
         cluster = SparkCluster(work / "cluster")
         if "s3" in chosen.where:
-            storage = stack.enter_context(S3Server(work / "s3"))
+            storage = S3Server(work / "s3")
+            # before it is started: what it has listed it remembers for minutes
             shutil.copytree(archive.directory, storage.bucket_directory / "archive")
+            stack.enter_context(storage)
             # Each machine has its own: no job, and no page of Spark's, ever sees the secret.
             login = {**LOGIN, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{storage.port}"}
             cluster.environment |= login
