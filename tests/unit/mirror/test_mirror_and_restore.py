@@ -13,7 +13,7 @@ from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import part_of
+from relay.mirror.mirror_parts import MirrorPart, packed_part, part_of, unpacked_part
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import restore_archive
@@ -21,8 +21,9 @@ from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archi
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
+from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError
 from relay.packed.packing import PackOptions
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
@@ -250,3 +251,20 @@ async def test_what_cannot_be_restored_is_refused_by_name_and_nothing_is_left(tm
         restored(tmp_path, KEYS)
     (tmp_path / "again" / "source" / "something").unlink()
     assert restored(tmp_path, KEYS).files == 2
+
+
+async def test_an_object_of_somebody_else_that_looks_like_a_part_does_not_disturb_a_restore(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    await copied(archive, mirror(tmp_path))
+    ended = archive.current.end
+    await archive.close()
+    bucket(tmp_path).put_bytes("notes.part-0-5.zst", b"x")
+    assert restored(tmp_path).end == ended
+
+
+def test_a_part_that_unpacks_to_more_than_its_name_says_is_refused_before_it_is_unpacked() -> None:
+    data = packed_part(BytesInMemory(bytes(5000)), "mysql-bin.000001", 0, 5000, None)
+    part = MirrorPart("mysql-bin.000001", 0, 5000, "mysql-bin.000001.part-0-5000.zst")
+    assert unpacked_part(data, part, None) == bytes(5000)
+    with pytest.raises(PackedDamaged, match="has 5000 bytes of the binlog; by its name it has 50"):
+        unpacked_part(data, part._replace(stop=50), None)
