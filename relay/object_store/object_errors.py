@@ -29,10 +29,22 @@ class StoreUnreachable(ObjectStoreError):
     advice_of_kind = LATER
 
 
+class BucketAway(StoreUnreachable):
+    """The bucket does not answer anybody: that was told once, and it is looked for. Mostly nothing was asked."""
+
+
 class StoreRefused(ObjectStoreError):
     """An answer that no second try makes better: wrong credentials, no such bucket, not allowed."""
 
     advice_of_kind = RIGHTS
+
+
+class PlaceRefused(StoreRefused):
+    """The bucket answers, and its place is not this archive's, or not this process's now. `what` is whole sentences."""
+
+    def __init__(self, what: str, *, url: str, advice: str | None = None) -> None:
+        super().__init__(what.rstrip("."), url=url, advice="" if advice is None else advice)
+        self.text = self.what
 
 
 class ObjectMissing(ObjectStoreError):
@@ -41,6 +53,18 @@ class ObjectMissing(ObjectStoreError):
 
 class ObjectDamaged(ObjectStoreError):
     """The object is not what it should be."""
+
+
+class MirrorRefused(Exception):
+    """A bucket is not used for an archive. `str()` is whole sentences: what is there, and what to do."""
+
+
+class PrefixTaken(MirrorRefused):
+    """Another archive is in this place of the bucket."""
+
+
+class PrefixBusy(MirrorRefused):
+    """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""
 
 
 def _again(kind: type[ObjectStoreError], what: str, url: str, advice: str) -> ObjectStoreError:
