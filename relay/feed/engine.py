@@ -11,10 +11,10 @@ from protocol.errors import Malformed
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import CURRENT, FedTable, FeedSettings
-from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch
+from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
-from relay.feed.renamed_tables import TableRenames, has_renames, rename_cut
+from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -132,9 +132,7 @@ class FeedEngine:
     def read(self, start: FeedPlace, end: FeedPlace) -> FeedBatch:
         """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else."""
         wanted = WantedTables(self.choice, list(self.tables), self.choice.schemas, self._is_passed)
-        batch = read_batch(self.reading, start, end, wanted)
-        cut = rename_cut(batch)
-        return batch if cut is None else read_batch(self.reading, start, cut, wanted)
+        return read_batch(self.reading, start, end, wanted)
 
     def _is_passed(self, key: TableName, place: FeedPlace) -> bool:
         """Whether a table is fed beyond a place."""
@@ -180,7 +178,7 @@ class FeedEngine:
 
     def _rename(self, batch: FeedBatch) -> None:
         """What a RENAME does to the rows that are kept. Raises: FeedStop."""
-        if CURRENT not in self.settings.modes or not has_renames(batch):
+        if CURRENT not in self.settings.modes or not renames_of(batch):
             return
         others: dict[TableName, FedTable] = {}
 

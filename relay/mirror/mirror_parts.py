@@ -8,7 +8,7 @@ from protocol.position import is_binlog_name
 from relay.packed.byte_source import BytesInMemory, ByteSource
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedDamaged
-from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX
+from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX, is_encrypted_name
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions, pack
 
@@ -72,7 +72,8 @@ def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyR
 
 def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:
     """The binlog's bytes, as many as the part's name says. Raises: PackedError."""
-    reader = PackedReader.open(BytesInMemory(data), _inner_name(part.file, part.start), keys)
+    source, must = BytesInMemory(data), is_encrypted_name(part.key)
+    reader = PackedReader.open(source, _inner_name(part.file, part.start), keys, must_be_encrypted=must)
     # Before anything is unpacked: a small object may say that it has gigabytes.
     if reader.packed.plain_size != part.stop - part.start or reader.packed.plain_size > _MOST_READ_BYTES:
         what = f"{part.key} has {reader.packed.plain_size} bytes of the binlog; by its name it has {part.stop - part.start}"

@@ -15,7 +15,9 @@ from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, Pack
 from relay.tiers.tier_setup import key_ring
 
 
-def restore(config: Config, url: str | None, *, download: bool, holes: str, as_json: bool) -> None:
+def restore(
+    config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, accept_unencrypted: bool = False
+) -> None:
     """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. holes: see `HolesWanted`.
 
     Raises: CommandFailed.
@@ -37,9 +39,15 @@ def restore(config: Config, url: str | None, *, download: bool, holes: str, as_j
                 sys.stderr.write(f"{name}\n")
 
         store = ObjectStore(options)
-        wanted = HolesWanted(holes)
-        directory = config.archive_directory
-        done = restore_archive(store, directory, keys, download=download, holes=wanted, on_progress=on_progress)
+        done = restore_archive(
+            store,
+            config.archive_directory,
+            keys,
+            download=download,
+            holes=HolesWanted(holes),
+            accept_unencrypted=accept_unencrypted,
+            on_progress=on_progress,
+        )
     except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
         raise CommandFailed(str(error), WRONG_USE) from error
     except PackedError as error:

@@ -29,6 +29,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedError
+from relay.packed.packed_facts import is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed.packed_reader import PackedReader
 
@@ -64,11 +65,13 @@ def restore_archive(
     keys: KeyRing | None,
     *,
     download: bool,
+    accept_unencrypted: bool = False,
     holes: HolesWanted = HolesWanted.REFUSE,
     on_progress: Progress = lambda _text: None,
 ) -> RestoredArchive:
     """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
 
+    accept_unencrypted: although `keys` has an active key, what is not encrypted is taken too, as from before there was one.
     holes: what is restored where binlogs lack in the middle of the copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
@@ -91,7 +94,8 @@ def restore_archive(
     content = trimmed(content, found, holes)
     _check_keys(store, content, keys)
     with _made(directory) as making:
-        done = _Restoring(store, making, keys, download, on_progress).all_of(content)
+        wants_encrypted = keys is not None and keys.active is not None and not accept_unencrypted
+        done = _Restoring(store, making, keys, download, on_progress, wants_encrypted).all_of(content)
         return replace(done, holes=tuple(found))
 
 
@@ -100,7 +104,8 @@ def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None
     for generation in content.generations:
         for file in generation.files[-1:]:
             note = note_of(store, generation, file)
-            PackedFile.open(StoredObject(store, generation.folder + note.place.stored_name), file, keys)
+            source = StoredObject(store, generation.folder + note.place.stored_name)
+            PackedFile.open(source, file, keys, must_be_encrypted=is_encrypted_name(note.place.stored_name))
         for parts in list(generation.parts.values())[-1:]:
             unpacked_part(store.get(parts[-1].key), parts[-1], keys)
 
@@ -143,9 +148,16 @@ def _empty(directory: Path) -> None:
 
 class _Restoring:
     def __init__(
-        self, store: ObjectStore, making: Path, keys: KeyRing | None, download: bool, on_progress: Progress
+        self,
+        store: ObjectStore,
+        making: Path,
+        keys: KeyRing | None,
+        download: bool,
+        on_progress: Progress,
+        wants_encrypted: bool,
     ) -> None:
         self._store = store
+        self._wants_encrypted = wants_encrypted
         self._making = making
         self._keys = keys
         self._download = download
@@ -191,6 +203,7 @@ class _Restoring:
 
     def _file(self, generation: BucketGeneration, directory: Path, file: str) -> Position:
         note = note_of(self._store, generation, file)
+        self._check_encrypted(generation.folder + note.place.stored_name)
         key_id = note.place.key_id
         if key_id is not None and (self._keys is None or key_id not in self._keys.ids):
             raise KeyMissing(
@@ -213,9 +226,18 @@ class _Restoring:
         self._on_progress(file)
         return Position(file, note.place.plain_bytes)
 
+    def _check_encrypted(self, key: str) -> None:
+        if self._wants_encrypted and not is_encrypted_name(key):
+            raise RestoreRefused(
+                f"{self._store.url(key)} is not encrypted, and [archive.encryption] of relay.toml has an active key. Whoever may write "
+                "to the bucket could have put it there, with other events in it. If it is from the time before encryption was switched "
+                "on: the same command with --accept-unencrypted. Nothing was restored."
+            )
+
     def _unpack(self, generation: BucketGeneration, path: Path, note: PlaceNote) -> None:
         source = StoredObject(self._store, generation.folder + note.place.stored_name)
-        reader = PackedReader.open(source, path.name, self._keys)
+        must = is_encrypted_name(note.place.stored_name)
+        reader = PackedReader.open(source, path.name, self._keys, must_be_encrypted=must)
         crc = 0
         fd = self._layer.create(path)
         try:
@@ -243,6 +265,8 @@ class _Restoring:
             return None
         name = names[-1]
         parts = generation.parts[name]
+        for part in parts:
+            self._check_encrypted(part.key)
         path = directory / name
         fd = self._layer.create(path)
         try:
