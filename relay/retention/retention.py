@@ -89,7 +89,7 @@ class _PassPlan(NamedTuple):
 class Retention:
     """`begin`, then `close`; on the event loop, but for decisions and the disk.
 
-    views: of relay.toml, open or not.
+    views: of relay.toml, open or not. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Retention:
         views: Callable[[], Iterable[ListedView]],
         layer: FileLayer | None = None,
         clock: RetentionClock | None = None,
+        lent_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.status = RetentionStatus(is_on=limits.section.removes, limits=limits.written)
         self.replicas = KnownReplicas()
@@ -109,6 +110,7 @@ class Retention:
         self._views = views
         self._layer = layer or FileLayer()
         self._clock = clock or RetentionClock()
+        self._lent_bytes = lent_bytes
         self._paces: dict[str, AgePace] = {}
         self._paced_at = self._looked_at = time.monotonic()
         self._log = HeldBackLog()
@@ -289,7 +291,9 @@ class Retention:
         free = None
         if limits.min_free_bytes is not None:
             with contextlib.suppress(OSError):
-                free = self._layer.free_bytes(self._mirror.directory)
+                # In this order: what is given back in between counts twice, for a moment, and removes nothing.
+                lent = self._lent_bytes()
+                free = self._layer.free_bytes(self._mirror.directory) + lent
         decision = decide(RetentionFacts(archives, counted_from, free), limits)
         most = _MOST_A_PASS if not self._failures else 1
         orders = [] if self._failures >= _MOST_FAILURES else _orders(decision.removals[:most])

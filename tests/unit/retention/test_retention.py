@@ -70,10 +70,12 @@ class World:
         self.views: list[Any] = []
         self.wall = float(NOW)
 
+    lent = 0
+
     def retention(self, **section: Any) -> Retention:
         clock = RetentionClock(lambda: self.wall, time.monotonic)
         limits = RetentionLimits.of(RetentionSection(**section))
-        return Retention(self.archive, limits, self.replicas, lambda: self.views, self.disk, clock)
+        return Retention(self.archive, limits, self.replicas, lambda: self.views, self.disk, clock, lambda: self.lent)
 
     @property
     def names(self) -> list[str]:
@@ -154,6 +156,12 @@ async def test_for_room_younger_files_go_too_but_for_those_that_are_kept_at_leas
     assert len(held_back) == 1, "said once"
     assert 'kept, as it is younger than keep_at_least = "36h" says' in held_back[0]["what"]
     assert retention.status.missing_bytes > 0
+
+
+async def test_the_room_that_packing_has_borrowed_removes_nothing(world: World) -> None:
+    world.disk.free, world.lent = 1 << 20, 1 << 20
+    await world.retention(min_free="2MiB").run_once()
+    assert world.names == NAMES
 
 
 async def test_what_a_replica_reads_or_has_not_received_stays_and_it_is_said_who_needs_what(world: World) -> None:

@@ -19,8 +19,8 @@ from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from relay.tiers.tier_setup import tier_mover
+from tests.support.mirrored_archive import bucket, copied, filled, mirror, restored
 from tests.support.tier_archive import archived_bytes, digests_made
-from tests.unit.mirror.test_mirror_and_restore import bucket, copied, filled, mirror, restored
 
 COLD = TierRules(hot_bytes=1)
 ALL = TierRules(hot_bytes=1, cold_bytes=1)
