@@ -1,7 +1,7 @@
 """The room on the archive's disk that packed files take for a while: until the plain file goes, or until the bucket has them.
 
-What receives comes first: packing waits while the disk has little room, and ends when that becomes little meanwhile. What is borrowed is
-no reason for `min_free` to remove a binlog: it comes back within moments.
+What receives comes first: packing waits while the disk has little room, and ends when that becomes little meanwhile. `min_free` removes
+no binlog for what is borrowed: it comes back within moments.
 """
 
 import errno
