@@ -31,6 +31,7 @@ from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, Objec
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
+from relay.packed.disk_room import BorrowedRoom
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import PackedContent, packed_content
@@ -89,6 +90,7 @@ class FileMover:
         self._store = store
         self._stop = stop
         self._ownership = ownership
+        self._borrowed: BorrowedRoom | None = None
         self._busy_since = 0.0
         """By the monotonic clock; 0: nobody else was met in the bucket."""
 
@@ -123,17 +125,25 @@ class FileMover:
         encrypted = self._keys is not None and self._keys.active is not None
         stored = file.path.with_name(packed_name(file.name, encrypted))
         temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
+        self.give_room_back()
         try:
+            self._borrowed = None if self._options.room is None else self._options.room.begin(file.end)
             place = self._write(file, temporary, stored.name)
             self._read_back(file, temporary, place)
         except BaseException:
             with contextlib.suppress(OSError):
                 self._layer.unlink(temporary)
+            self.give_room_back()
             raise
         self._layer.rename(temporary, stored)
         self._layer.sync_directory(file.directory)
         self._note(file, place)
         return place
+
+    def give_room_back(self) -> None:
+        """What was packed last is there alone, or not at all: it takes no room for a while only."""
+        if self._borrowed is not None:
+            self._borrowed.give_back()
 
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
         """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError.
@@ -188,6 +198,8 @@ class FileMover:
 
                 def sink(piece: bytes) -> None:
                     nonlocal size
+                    if self._borrowed is not None:
+                        self._borrowed.wants(len(piece))
                     write_all(self._layer, fd, [piece], size, len(piece))
                     sha.update(piece)
                     size += len(piece)
@@ -204,6 +216,8 @@ class FileMover:
                     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             finally:
                 self._layer.close(fd)
+        if self._borrowed is not None:
+            self._borrowed.is_packed()
         if facts.digest != file.digest:
             what = f"its digest is {facts.digest}; {file.digest} was noted when it was sealed"
             raise MoveFailed(what, file=file.name, advice="Run `archive verify --deep`.")

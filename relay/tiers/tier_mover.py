@@ -220,7 +220,10 @@ class TierMover:
         """Whether it was moved."""
         self.status.state = f"{file.name} -> {to}"
         try:
-            return await self._move(generation, file, to)
+            try:
+                return await self._move(generation, file, to)
+            finally:
+                self._mover.give_room_back()
         except MoveStopped:
             return False
         except ObjectStoreError as error:
