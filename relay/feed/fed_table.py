@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
-from relay.feed.feed_batch import AT, FeedBatch, TablePart
+from relay.feed.feed_batch import AT, FeedBatch, TablePart, with_places
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
 from relay.feed.rows.feed_place import FeedPlace
@@ -19,6 +19,7 @@ from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
 from relay.feed.rows.partial_images import completed_changes
+from relay.feed.rows.value_changes import SHAPE, value_changes
 from relay.schema_history.tables.source_table import Table, TableName
 
 CURRENT: Final = "current"
@@ -189,18 +190,28 @@ class FedTable:
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
-        snapshot = bool(self.current.properties.get(SNAPSHOT))
-        changes = rows.select(CHANGES.names)
-        try:
-            net = net_changes(self._connection, changes, told)
-        except ImagesNotWhole:
-            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
-            net = completed_changes(self._connection, changes, told, self.current.rows_of, unknown=unknown)
-            if unknown:
-                self._leave_to_snapshot(unknown)
+        net = value_changes(self._connection, rows, told) if SHAPE in rows.column_names else None
+        if net is None:
+            net = self._net_of_images(self.current, rows, told, batch)
         if net.num_rows:
             self.current.merge(net, lake_key(known), place)
         self.rows += rows.num_rows
+
+    def _net_of_images(self, current: LakeTable, rows: pa.Table, told: TableRows, batch: FeedBatch) -> pa.Table:
+        """Net changes by the images of rows, which are read again where the batch has only values."""
+        if "after" not in rows.column_names:
+            images = with_places(self._reading.rows_of(batch.start, batch.end, self.key))
+            rows = images.filter(pc.is_in(images.column(AT), pc.unique(rows.column(AT))))
+        changes = rows.select(CHANGES.names)
+        try:
+            return net_changes(self._connection, changes, told)
+        except ImagesNotWhole:
+            snapshot = bool(current.properties.get(SNAPSHOT))
+            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+            net = completed_changes(self._connection, changes, told, current.rows_of, unknown=unknown)
+            if unknown:
+                self._leave_to_snapshot(unknown)
+            return net
 
     def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
         """The running snapshot is to read these keys, too."""

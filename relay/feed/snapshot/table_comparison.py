@@ -105,7 +105,7 @@ class TableComparison:
         return last
 
     def _note(self, start: FeedPlace, end: FeedPlace, rows: TableRows) -> None:
-        part = self._engine.read(start, end).parts.get(self._key) if end > start else None
+        part = self._engine.read(start, end, images=True).parts.get(self._key) if end > start else None
         if part is not None and part.rows.num_rows:
             self._touched.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))
 
