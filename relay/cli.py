@@ -8,6 +8,8 @@ import contextlib
 import io
 import os
 import sys
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -333,6 +335,18 @@ def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
 
 
+@feed_app.command(name="report")
+def feed_report(
+    config: FeedConfigOption,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("feed-report.html"),
+    days: Annotated[int, typer.Option(min=1, help="Changes of so many days are in its charts.")] = 7,
+) -> None:
+    """Write a page of what was fed: each table's state, what is to be done, changes over time."""
+    from relay.feed.command.feed_command import report
+
+    report(config, out, days)
+
+
 @feed_app.command(name="verify")
 def feed_verify(
     config: FeedConfigOption,
@@ -350,12 +364,15 @@ def feed_compact(
     config: FeedConfigOption,
     target_mb: Annotated[int, typer.Option(min=1, help="Files of about this size.")] = 128,
     keep_hours: Annotated[int, typer.Option(min=0, help="Versions of so many hours stay readable.")] = 168,
+    keep_changes_days: Annotated[
+        int | None, typer.Option(min=1, help="Changes of so many days stay, today's included; without it all do.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make larger files of small ones, and remove what only old versions have."""
+    """Make larger files of small ones, and remove what only old versions have, and old changes."""
     from relay.feed.command.feed_command import compact
 
-    compact(config, target_mb=target_mb, keep_hours=keep_hours, as_json=json)
+    compact(config, target_mb=target_mb, keep_hours=keep_hours, changes_days=keep_changes_days, as_json=json)
 
 
 @app.command()
@@ -552,16 +569,24 @@ def archive_verify(
     cure: Annotated[
         bool, typer.Option("--cure", help="Remove what moves and purges that did not end have left.")
     ] = False,
+    purged: Annotated[
+        bool,
+        typer.Option("--purged", help="What the mirror has of purged binlogs is left over too: --cure removes it."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
     from relay.commands.archive_command import archive_failures, verify
+    from relay.mirror.mirror_setup import bucket_findings
     from relay.tiers.tier_checks import tier_checks
 
     loaded = _loaded(config)
     directory = loaded.archive_directory
-    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as packed:
-        count = verify(directory, deep=deep, as_json=json, packed=packed)
+    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as tiers:
+        in_bucket = bucket_findings(loaded, purged=purged, deep=deep, cure=cure) if tiers.alone else ()
+        count = verify(
+            directory, deep=deep, as_json=json, packed=lambda progress: chain(tiers.run(progress), in_bucket)
+        )
     if count:
         raise typer.Exit(FINDINGS)
 
@@ -581,15 +606,23 @@ def archive_repair(
         list[str] | None, typer.Argument(metavar="[FILE]...", help="These; none: all known to be damaged.")
     ] = None,
     origin: Annotated[
-        str | None, typer.Option("--from", metavar="DIR|HOST:PORT", help="Copies, or another relay; else the source.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|HOST:PORT|URL",
+            help="Copies, another relay, or the mirror's bucket; else the source.",
+        ),
     ] = None,
     generation: Annotated[int | None, typer.Option(help="Of these files, as `archive list` shows it.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Fetch damaged or missing files again and put them in place. The relay must be stopped; in a running one use CALL."""
     from relay.commands.archive_repair import repair
+    from relay.mirror.mirror_setup import copies_of
 
-    if repair(_loaded(config), files or [], origin, generation=generation, as_json=json):
+    loaded = _loaded(config)
+    copies = partial(copies_of, loaded.archive)
+    if repair(loaded, files or [], origin, copies, generation=generation, as_json=json):
         raise typer.Exit(FINDINGS)
 
 

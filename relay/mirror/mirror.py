@@ -11,18 +11,20 @@ import structlog
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
-from relay.mirror.archive_object import Ownership
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy
-from relay.mirror.mirror_pass import MirrorPass, MirrorStopped
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirror_status import MirrorStatus
-from relay.object_store.object_errors import ObjectStoreError
+from relay.mirror.sealed_copy import MirrorStopped
+from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packing import PackOptions
 from relay.process.background import begin_task
+from relay.process.slow_thread import take_least_priority
 
 log = structlog.get_logger("relay.mirror")
 
@@ -32,10 +34,18 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_SHOWN_FILES: Final = 5
+_LISTED_ADVICE: Final = (
+    "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
+    "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
+)
 
 
 class Mirror:
-    """All on the event loop but for the passes. interval_s: so long what is published waits at least for a part of its own."""
+    """All on the event loop but for the passes. writer: uuid of the relay, token of this process.
+
+    interval_s: so long what is published waits at least for a part of its own.
+    """
 
     def __init__(
         self,
@@ -43,13 +53,14 @@ class Mirror:
         options: StoreOptions,
         keys: KeyRing | None,
         packing: PackOptions,
-        uuid: str,
+        writer: tuple[str, str],
         interval_s: float,
     ) -> None:
         self._archive = archive
         self._stop = threading.Event()
         self._store = ObjectStore(options, self._stop)
-        ownership = Ownership(self._store, uuid, archive.directory)
+        uuid, token = writer
+        ownership = Ownership(self._store, uuid, archive.directory, token=token)
         self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
@@ -61,6 +72,7 @@ class Mirror:
         self._behind_since: float | None = None
         """By the monotonic clock; None: all that was published is in the bucket, as far as is known."""
         self._told_behind = False
+        self._told_left_out: dict[tuple[int, str], str] = {}
 
     def begin(self) -> None:
         """Starts to copy."""
@@ -90,8 +102,13 @@ class Mirror:
             self._pass.part_count,
             self._failures,
             self._store.counts.bytes_written,
-            self._trouble,
+            self._trouble or self._left_out_text(),
+            len(self._pass.left_out),
         )
+
+    def _left_out_text(self) -> str:
+        left_out = sorted((number, name, one.what) for (number, name), one in list(self._pass.left_out.items()))
+        return "; ".join(f"{name} is not copied: {what}" for _number, name, what in left_out[:_SHOWN_FILES])
 
     def _has_moved(self) -> None:
         if self._behind_since is None:
@@ -102,10 +119,13 @@ class Mirror:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()
-            began = time.monotonic()
+            began, lost = time.monotonic(), self._pass.times_lost
             picture = self._picture()
             try:
-                await self._in_thread(picture)
+                try:
+                    is_known = await self._in_thread(picture)
+                finally:
+                    self._tell_left_out()
             except MirrorStopped:
                 return
             except (PrefixBusy, ObjectStoreError, PackedError, OSError, EOFError) as error:
@@ -121,41 +141,50 @@ class Mirror:
                 self._archive.current.append_ledger("mirror_refused", "", -1, str(error))
                 return
             pause = _FIRST_PAUSE_S
+            if not is_known:
+                if self._pass.times_lost != lost:
+                    log.warning("mirror_listed_again", url=self._store.url(), advice=_LISTED_ADVICE)
+                continue
             self._succeeded(began)
             await self._wait(_RENEW_S, self._moved)
             await self._wait(max(0.0, began + self._interval_s - time.monotonic()), self._ended)
 
-    async def _in_thread(self, picture: list[PicturedGeneration]) -> None:
-        """One pass. A daemon thread: a call to the bucket that hangs does not hold up the end of the process."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+    async def _in_thread(self, picture: list[PicturedGeneration]) -> bool:
+        """One pass; whether what is known of the bucket still holds.
 
-        def settle(error: BaseException | None) -> None:
+        A daemon thread: a call to the bucket that hangs does not hold up the end of the process.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bool] = loop.create_future()
+
+        def settle(is_known: bool, error: BaseException | None) -> None:
             if done.done():
                 return
             if error is None:
-                done.set_result(None)
+                done.set_result(is_known)
             else:
                 done.set_exception(error)
 
         def run() -> None:
             failure: BaseException | None = None
+            is_known = False
+            take_least_priority()
             try:
-                self._pass.run(picture)
+                is_known = self._pass.run(picture)
             except BaseException as error:
                 failure = error
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(settle, failure)
+                loop.call_soon_threadsafe(settle, is_known, failure)
 
         threading.Thread(target=run, name="archive-mirror", daemon=True).start()
-        await done
+        return await done
 
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), seconds)
 
     def _picture(self) -> list[PicturedGeneration]:
-        """What is not known to be in the bucket: of 10,000 files those that came last."""
+        """What is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""
         found = []
         for generation in self._archive.all:
             done = self._pass.done.get(generation.number, -1)
@@ -163,7 +192,12 @@ class Mirror:
             for file in reversed(generation.files):
                 if file.sealed and file.number <= done:
                     break
-                files.append(PicturedFile(file.name, file.number, file.end, file.sealed))
+                files.append(_pictured(file))
+            left_out = (
+                generation.file(name) for number, name in list(self._pass.left_out) if number == generation.number
+            )
+            again = (_pictured(file) for file in left_out if file is not None and file.number <= done)
+            files += sorted(again, key=lambda file: -file.number)
             folder = "" if generation.number == FIRST else f"{generation.directory.name}/"
             found.append(PicturedGeneration(generation.number, generation.directory, folder, tuple(reversed(files))))
         return found
@@ -179,6 +213,24 @@ class Mirror:
         pending = self._pass.pending_bytes(self._picture())
         self._behind_since = began if pending else None
 
+    def _tell_left_out(self) -> None:
+        """What is new among the files that are not copied."""
+        held = {one.number: one for one in self._archive.all}
+        left_out = dict(self._pass.left_out)
+        for key, one in left_out.items():
+            number, name = key
+            generation = held.get(number)
+            if generation is None or generation.file(name) is None:
+                self._pass.left_out.pop(key, None)  # it was purged
+            elif self._told_left_out.get(key) != one.what:
+                self._told_left_out[key] = one.what
+                log.error("mirror_left_out", file=name, what=one.what, advice=one.advice)
+                text = f"It is not in {self._store.url()}, and those behind it are copied: {one.what}. {one.advice}"
+                generation.note_once("mirror_left_out", name, -1, text)
+        for key in self._told_left_out.keys() - left_out.keys():
+            del self._told_left_out[key]
+            log.info("mirror_left_out_no_more", file=key[1], note="it was copied, or is not in the archive any more")
+
     def _failed(self, error: Exception) -> None:
         self._failures += 1
         self._state, self._trouble = "behind", str(error)
@@ -191,3 +243,7 @@ class Mirror:
             text = f"The copy in {self._store.url()} is behind: {error}"
             log.error("mirror_behind", what=text, lag_bytes=self._pass.pending_bytes(self._picture()))
             self._archive.current.append_ledger("mirror_behind", "", -1, text)
+
+
+def _pictured(file: ArchivedFile) -> PicturedFile:
+    return PicturedFile(file.name, file.number, file.end, file.sealed)

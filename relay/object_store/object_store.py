@@ -6,19 +6,27 @@ StoreUnreachable after its tries, StoreRefused, and ObjectMissing where an objec
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
 
-_PART_BYTES: Final = 8 << 20
+_PART_BYTES: Final = 6 << 20
+"""S3 takes no less than 5 MiB. All that is sent at once has a minute: 12 MiB, so 2 Mbit/s are enough."""
 _MOST_PARTS: Final = 9000
 """S3 takes 10,000."""
-_PARTS_AT_ONCE: Final = 4
+_PARTS_AT_ONCE: Final = 2
+_ENDED_S: Final = 2.0
+"""So long one that stops waits for the storage to forget the parts that it has."""
 _PIECE_BYTES: Final = 1 << 20
+_PIECE_S: Final = 0.1
 _PAGE: Final = 1000
+_LOOK_S: Final = 10.0
+"""So long a bucket has for the answer to a look for it."""
 _RANGE_SAID: Final = "equested"
 """In obstore's "Requested 0..40, got 0..5", where an object ends inside of a range."""
 
@@ -33,15 +41,30 @@ class ObjectFacts(NamedTuple):
 
 
 class ObjectStore:
-    """For any number of threads. `stop`: set, a call that fails is not tried again."""
+    """For any number of threads. `stop`: set, a call that fails is not tried again.
 
-    def __init__(self, options: StoreOptions, stop: threading.Event | None = None) -> None:
+    many_ask: replicas do: while the bucket is away they are told at once.
+    """
+
+    def __init__(self, options: StoreOptions, stop: threading.Event | None = None, *, many_ask: bool = False) -> None:
         """Asks nobody anything. Raises: StoreRefused (credentials cannot be read)."""
         self.options = options
         self.counts = StoreCounts()
         self._store: Any = options.make()
-        self._stop = stop or threading.Event()
-        self._trying = Trying(options.tries, options.give_up_s, self.counts, self._stop)
+        self._uploads: Any = None
+        """For files in parts; made with the first one."""
+        self.stopping = stop or threading.Event()
+        """Set, no call is tried again."""
+        self.breaker: Breaker | None = None
+        """None: there is none, and each call finds out by itself."""
+        if many_ask:
+            look = ObjectStore(replace(options, tries=1, timeout_s=min(options.timeout_s, _LOOK_S)), self.stopping)
+            self.breaker = Breaker(lambda: next(look.list(), None), self.url(), self.stopping)
+        self._trying = Trying(options.tries, options.give_up_s, self.counts, self.stopping, self.breaker)
+
+    def stop(self) -> None:
+        """No call is tried again from now on."""
+        self.stopping.set()
 
     def url(self, key: str = "") -> str:
         """Of an object, to be shown."""
@@ -55,27 +78,47 @@ class ObjectStore:
         self.counts.add(bytes_written=len(data))
 
     def put_file(self, key: str, path: Path) -> None:
-        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file)."""
-        import obstore
+        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file).
 
+        A part that fails is sent again, not the whole file; these tries are obstore's own, and not counted.
+        """
         size = path.stat().st_size
         if size <= _PART_BYTES:
             self.put_bytes(key, path.read_bytes())
             return
+        if self._uploads is None:
+            self._uploads = self.options.make(for_uploads=True)
         part = max(_PART_BYTES, -(-size // _MOST_PARTS))
-
-        def call() -> None:
-            # obstore gives up the parts that are there when what they come from raises.
-            pieces = self._pieces(path, key)
-            obstore.put(self._store, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
-
-        self._trying.run(self.url(key), call)
+        self._trying.run(self.url(key), lambda: self._put_parts(key, path, part))
         self.counts.add(bytes_written=size)
+
+    def _put_parts(self, key: str, path: Path, part: int) -> None:
+        """In a thread of its own: one that tries a part again does not hear that it should stop."""
+        import obstore
+
+        ended = threading.Event()
+        failed: list[BaseException] = []
+
+        def put() -> None:
+            try:
+                # obstore gives up the parts that are there when what they come from raises.
+                pieces = self._pieces(path, key)
+                obstore.put(self._uploads, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
+            except BaseException as error:
+                failed.append(error)
+            ended.set()
+
+        threading.Thread(target=put, name="bucket-upload", daemon=True).start()
+        while not ended.wait(_PIECE_S):
+            if self.stopping.is_set() and not ended.wait(_ENDED_S):
+                raise StoreUnreachable("the upload was told to stop", url=self.url(key))
+        if failed:
+            raise failed[0]
 
     def _pieces(self, path: Path, key: str) -> Iterator[bytes]:
         with path.open("rb") as file:
             while piece := file.read(_PIECE_BYTES):
-                if self._stop.is_set():
+                if self.stopping.is_set():
                     raise StoreUnreachable("the upload was told to stop", url=self.url(key))
                 yield piece
 

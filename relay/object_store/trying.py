@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from random import uniform
 from typing import Final, TypeVar
 
+from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import (
+    BucketAway,
     ObjectDamaged,
     ObjectMissing,
     ObjectStoreError,
@@ -22,6 +24,13 @@ _SHOWN_CHARACTERS: Final = 300
 _CODE: Final = re.compile(r"<Code>([^<]{1,80})</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]{1,200})</Message>")
 _STATUS: Final = re.compile(r"status code: (\d{3})|status: (\d{3})|HTTP (\d{3})|HTTP status \w+ error \((\d{3})")
+_PASSES: Final = ("RequestTimeout", "OperationAborted", "ConditionalRequestConflict")
+"""Codes of S3 that come with 400 or 409 and pass by themselves."""
+_ADVICE: Final = {
+    "RequestTimeTooSkewed": "Set the clock of this machine (timedatectl, chronyc tracking): it differs from the storage's by too much.",
+    "ExpiredToken": "The session's token has expired: give this process a new one, or keys that do not expire.",
+}
+"""For codes whose cause is not the keys and their rights."""
 _T = TypeVar("_T")
 
 
@@ -44,25 +53,54 @@ class StoreCounts:
 
 
 class Trying:
-    """Tries calls. `stop`: set, no call waits for another try. Any thread."""
+    """Tries calls. `stop`: set, no call waits for another try. `breaker`: says when nobody is to try. Any thread."""
 
-    def __init__(self, tries: int, give_up_s: float, counts: StoreCounts, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        tries: int,
+        give_up_s: float,
+        counts: StoreCounts,
+        stop: threading.Event,
+        breaker: Breaker | None = None,
+    ) -> None:
         self._tries = tries
         self._give_up_s = give_up_s
         self._counts = counts
         self._stop = stop
+        self._breaker = breaker
 
     def run(self, url: str, call: Callable[[], _T]) -> _T:
-        """What `call` returns. Blocking. Raises: StoreUnreachable, StoreRefused, ObjectMissing, ObjectDamaged (shorter than a range).
+        """What `call` returns. Blocking. Raises: StoreUnreachable (BucketAway), StoreRefused, ObjectMissing, ObjectDamaged (shorter
+        than a range).
 
         A pause is taken at random up to a bound that doubles: many that failed together do not come back together.
         """
+        if self._breaker is None:
+            return self._run(url, call)
+        try:
+            found = self._run(url, call)
+        except BucketAway:
+            raise
+        except StoreUnreachable as error:
+            self._breaker.given_up(error)
+            if self._breaker.away_since:
+                raise BucketAway(error.what, url=url) from None
+            raise
+        except ObjectStoreError:
+            self._breaker.answered()
+            raise
+        self._breaker.answered()
+        return found
+
+    def _run(self, url: str, call: Callable[[], _T]) -> _T:
         from obstore.exceptions import BaseError
 
         began = time.monotonic()
         bound = _FIRST_PAUSE_S
         tried = 0
         while True:
+            if self._breaker is not None:
+                self._breaker.check(url)
             tried += 1
             self._counts.add(requests=1)
             try:
@@ -104,8 +142,10 @@ def _named(error: Exception, url: str) -> ObjectStoreError:
         exceptions.AlreadyExistsError,
         PermissionError,
     )
+    if code is not None and code[1] in _PASSES:
+        return StoreUnreachable(what, url=url)
     if isinstance(error, refused) or _status(text) in (400, 401, 403, 405, 409, 411, 501):
-        return StoreRefused(what, url=url)
+        return StoreRefused(what, url=url, advice=None if code is None else _ADVICE.get(code[1]))
     return StoreUnreachable(what, url=url)
 
 

@@ -1,13 +1,20 @@
 """The archive's disk, with binlogs that are packed on it or in a bucket: they are read by their own names."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 from relay.archive.read.open_file import OpenFile, PackedLayer
+from relay.archive.storage.archive_errors import ArchiveUnavailable
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import StoredFile
 from relay.archive.sums.file_sums import FileSums
-from relay.packed_reads.packed_files import PackedFiles
+from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, ObjectStoreError
+from relay.packed_reads.packed_check import check_stored
+from relay.packed_reads.packed_files import PackedFiles, boundary_before
 from relay.packed_reads.packed_open_file import PackedOpenFile
 from relay.packed_reads.packed_stored_file import PackedStoredFile
 
@@ -35,6 +42,25 @@ class TieredLayer(PackedLayer):
         except BaseException:
             frames.release()
             raise
+
+    def check_packed(
+        self, path: Path, file: ArchivedFile, on_progress: Callable[[int], None]
+    ) -> Iterator[ArchiveFinding]:
+        """See `PackedLayer`."""
+        place = file.place
+        assert place is not None
+        boundary = partial(boundary_before, path)
+        if place.tier is Tier.COLD:
+            with StoredFile.open(self, path.with_name(place.stored_name)) as stored:
+                yield from check_stored(stored, file, place, self.packed.keys, boundary, on_progress)
+            return
+        try:
+            source, where = self.packed.stored_object(path, place)
+            yield from check_stored(source, file, place, self.packed.keys, boundary, on_progress, where)
+        except (ObjectMissing, ObjectDamaged) as error:
+            yield ArchiveFinding(file.name, 0, error.text, 0)
+        except ObjectStoreError as error:
+            raise ArchiveUnavailable(error.text, file=file.name, advice=error.advice) from error
 
     def inode_of(self, path: Path) -> int:
         """See `FileLayer`: of a packed one a number that is another when it is packed anew or moved."""

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -29,6 +30,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
@@ -61,6 +63,14 @@ _KEPT: Final = "All files stay where they are, and are served; they move when th
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True, slots=True)
+class OwnBucket:
+    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there."""
+
+    stop: threading.Event
+    ownership: Ownership
+
+
 class TierMover:
     """`begin`, then `close`; on the event loop, but for the moves themselves.
 
@@ -76,8 +86,8 @@ class TierMover:
         keys: KeyRing | None = None,
         store: ObjectStore | None = None,
         layer: FileLayer | None = None,
-        stop: threading.Event | None = None,
         stays_from: Callable[[], Place | None] = lambda: None,
+        own: OwnBucket | None = None,
     ) -> None:
         self.status = TierStatus(bucket=None if store is None else store.counts)
         self._archive = archive
@@ -85,10 +95,15 @@ class TierMover:
         self._store = store
         self._layer = layer or FileLayer()
         self._stays_from = stays_from
-        self._stopping = stop or threading.Event()
-        """The store has the same: it ends its tries."""
+        self._stopping = threading.Event() if own is None else own.stop
         self._mover = FileMover(
-            archive.directory, self._layer, options, keys=keys, store=store, stop=self._stopping.is_set
+            archive.directory,
+            self._layer,
+            options,
+            keys=keys,
+            store=store,
+            stop=self._stopping.is_set,
+            ownership=None if own is None else own.ownership,
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
         self._task: asyncio.Task[None] | None = None
@@ -228,7 +243,7 @@ class TierMover:
             self._looked_for_gone = -1
             return False
         if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
-            await self._in_thread(lambda: self._mover.take_back(moved, place))
+            await self._in_thread(lambda: self._mover.take_back(moved, place, old))
             return False
         generation.file_moved(file, place)
         await self._in_thread(lambda: self._mover.drop(moved, place))
@@ -257,7 +272,10 @@ class TierMover:
             if self._stopping.is_set():
                 return
             try:
+                await self._in_thread(self._mover.hold_place)
                 done = await self._in_thread(partial(remove_gone, self._layer, directory, key_of, self._store, name))
+            except MoveStopped:
+                return
             except ObjectStoreError as error:
                 self._bucket_failed(error)
                 return
@@ -308,6 +326,8 @@ class TierMover:
         log.error("move_failed", file=file.name, what=what, advice=advice or None)
         if isinstance(error, MoveFailed):
             with contextlib.suppress(ArchiveError):
+                if error.damage is not None:
+                    generation.damaged_files.report(error.damage)
                 generation.append_ledger(MOVE_FAILED, file.name, -1, f"{what}. It stays where it is. {advice}".strip())
 
     def _ledger(self, kind: str, text: str) -> None:

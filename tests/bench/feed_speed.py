@@ -130,6 +130,8 @@ def freshness(seconds: float, rate: int, interval: float, *, spark: bool) -> Non
                 stderr=subprocess.DEVNULL,
             )
             while not DeltaTable.is_deltatable(str(directory / "lake" / "current" / "shop" / "orders")):
+                if process.poll() is not None:
+                    sys.exit(f"the feed ended with {process.returncode} before it had a table")
                 time.sleep(0.1)  # to start is another thing than to follow
             wrote: list[tuple[int, float]] = []
             seen: list[tuple[int, float]] = []
@@ -152,7 +154,10 @@ def freshness(seconds: float, rate: int, interval: float, *, spark: bool) -> Non
             ended.set()
             watcher.join()
             if spark:
-                told = json.loads(process.communicate()[0].decode().splitlines()[-1])
+                lines = process.communicate()[0].decode().splitlines()
+                if not lines:
+                    sys.exit(f"Spark's query ended with {process.returncode}")
+                told = json.loads(lines[-1])
                 print(
                     f"{told['micro_batches']} micro-batches: {told['triggerExecution']} ms each (median), of which "
                     f"{told['addBatch']} ms are the batch; the trigger costs the rest"

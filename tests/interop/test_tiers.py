@@ -1,16 +1,23 @@
 """Real replicas behind a relay whose every binlog but the newest is in a bucket, which may not answer for a while."""
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import pymysql
 import pytest
 
 from deploy.servers import Server
+from protocol.errors import ErrorCode
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until
+from tests.support.free_port import free_port
+from tests.support.http_relay import get_json, http_section, metric
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
+from tests.support.replica_client import ReplicaClient
 from tests.support.s3_server import S3Server, need_rclone
 from tests.support.storage_faults import Fault
 
@@ -70,10 +77,10 @@ def wait_moved(chain: Chain) -> None:
     assert not any((chain.relay.archive / name).exists() for name in moved()) and end.file not in moved()
 
 
-def a_chain(chains: ChainFactory, storage: S3Server, kind: str, key: Path) -> Chain:
+def a_chain(chains: ChainFactory, storage: S3Server, kind: str, key: Path, **more: dict[str, Any]) -> Chain:
     """All but its newest binlog are in the bucket, and nothing of them is in the relay's memory."""
     options = GTIDS if kind == "mysql97" else ["--binlog-format=ROW"]
-    chain = chains(kind, options=options, sections=sections(storage, kind, key))
+    chain = chains(kind, options=options, sections={**sections(storage, kind, key), **more})
     fill(chain.source)
     wait_moved(chain)
     start_anew(chain)
@@ -86,8 +93,43 @@ def start_anew(chain: Chain) -> None:
 
 
 @pytest.fixture(scope="module")
-def old_chain(module_chains: ChainFactory, storage: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Chain:
-    return a_chain(module_chains, storage, "mysql56", tmp_path_factory.mktemp("key") / "key")
+def web() -> int:
+    """Where the old chain's relay is monitored."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def old_chain(
+    module_chains: ChainFactory, storage: S3Server, tmp_path_factory: pytest.TempPathFactory, web: int
+) -> Chain:
+    return a_chain(module_chains, storage, "mysql56", tmp_path_factory.mktemp("key") / "key", **http_section(web))
+
+
+class Asking:
+    """Many clients at once, each for a binlog that is in the bucket: how long it took until each was refused, and the error numbers."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._port = chain.relay.port
+        self._names = [path.name for path in chain.source.binlogs()][:-1]
+
+    def one(self, number: int) -> tuple[int, float]:
+        began = time.monotonic()
+        client = ReplicaClient(self._port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=90.0)
+        try:
+            client.set_up(server_id=5000 + number)
+            client.ask_dump(self._names[number % len(self._names)], 4, flags=1, server_id=5000 + number)
+            while client.event() is not None:
+                pass
+        except pymysql.MySQLError as error:
+            return error.args[0], time.monotonic() - began
+        finally:
+            client.cut()
+        return 0, time.monotonic() - began
+
+    def all(self, count: int) -> tuple[set[int], float]:
+        with ThreadPoolExecutor(count) as clients:
+            ended = list(clients.map(self.one, range(count)))
+        return {number for number, _took in ended}, max(took for _number, took in ended)
 
 
 def add_and_compare(chain: Chain, replicas: list[Server], number: int) -> None:
@@ -138,3 +180,54 @@ def test_a_replica_goes_on_by_itself_when_a_bucket_that_was_gone_is_back(old_cha
     at_end.wait_caught_up(*old_chain.source.master_status(), timeout=20)
     storage.faults.listen()
     old_chain.check_tables([replica], ["d", "e"])
+
+
+def test_a_bucket_that_is_away_is_told_once_and_costs_no_more_however_many_replicas_ask(
+    old_chain: Chain, storage: S3Server, web: int
+) -> None:
+    relay = old_chain.relay
+    start_anew(old_chain)
+    asking = Asking(old_chain)
+    at_end = old_chain.replica("mysql56", old_chain.source.master_status())
+    storage.faults.refuse()
+    try:
+        # Those who come first find it out, each after all tries of a call.
+        assert asking.all(24)[0] == {ErrorCode.ER_UNKNOWN_ERROR}
+        wait_until(lambda: metric(web, "bucket_away") == 1, "it is known to be away")
+        told, threads, memory = len(relay.logged("binlog_not_available")), thread_count(relay.pid), rss_bytes(relay.pid)
+        for _ in range(5):
+            numbers, took_s = asking.all(24)
+            assert numbers == {ErrorCode.ER_UNKNOWN_ERROR} and took_s < 5
+        assert len(relay.logged("binlog_not_available")) == told
+        assert thread_count(relay.pid) < threads + 12 and rss_bytes(relay.pid) < memory + (24 << 20)
+        assert (metric(web, "bucket_requests_spared_total") or 0) > 100
+        assert get_json(web, "tiers")["read_cache"]["bucket_away_since"] > 0
+        old_chain.source.sql("CREATE DATABASE meanwhile")
+        at_end.wait_caught_up(*old_chain.source.master_status(), timeout=20)
+    finally:
+        storage.faults.listen()
+    wait_until(lambda: metric(web, "bucket_away") == 0, "it is found again", 70)
+    old_chain.check_tables([old_chain.replica("mysql56")], ["d"])
+    assert [len(relay.logged(event)) for event in ("bucket_away", "bucket_answers")] == [1, 1]
+
+
+def thread_count(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def rss_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def test_a_relay_ends_in_time_while_its_bucket_does_not_answer(old_chain: Chain, storage: S3Server) -> None:
+    start_anew(old_chain)
+    storage.faults.order(Fault.SILENT, 1000)
+    replica = old_chain.replica("mysql56")
+    before = len(storage.faults.requests)
+    wait_until(lambda: len(storage.faults.requests) > before, "it waits for the bucket")
+    try:
+        assert old_chain.relay.stop() == 0
+    finally:
+        storage.faults.forgive()
+    old_chain.relay.start()
+    old_chain.check_tables([replica], ["d"])

@@ -5,6 +5,7 @@ end, and goes. A packed file without a plain one is the binlog, also where it wa
 Nobody asks a bucket here.
 """
 
+import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Final
 from protocol.position import is_binlog_name
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path, read_note
-from relay.archive.storage.files import FileLayer, replace_file
+from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
 
 Placed = dict[str, FilePlace]
 _OF_PLACED: Final = (*PACKED_SUFFIXES, PLACE_SUFFIX)
+_PIECE: Final = 8 << 20
 _UNKNOWN: Final = ""
 """The digest of a packed file of which nothing was noted."""
 
@@ -77,12 +79,22 @@ def _on_disk(
     if place is None or place.stored_name != stored:
         return FilePlace(Tier.COLD, stored, size, None, _UNKNOWN, -1)
     if place.tier is Tier.OBJECT:
-        # The copy in the bucket is complete, and stays there until the file moves again.
-        place = replace(place, tier=Tier.COLD)
+        # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed otherwise.
+        path = directory / stored
+        is_same = size == place.stored_bytes and _digest(layer, path) == place.digest
+        place = replace(place, tier=Tier.COLD, stored_bytes=size, digest=place.digest if is_same else _UNKNOWN)
         if note is not None:
             path = directory / stored.removesuffix(_suffix(stored))
             replace_file(layer, place_path(path), replace(note, place=place).encode())
     return place
+
+
+def _digest(layer: FileLayer, path: Path) -> str:
+    sha = hashlib.sha256()
+    with StoredFile.open(layer, path) as stored:
+        for offset in range(0, size := stored.size, _PIECE):
+            sha.update(stored.read(offset, min(_PIECE, size - offset)))
+    return f"sha256:{sha.hexdigest()}"
 
 
 def _suffix(stored: str) -> str:

@@ -67,11 +67,22 @@ class PlaceNote:
             if gtids is not None:
                 flavour, before, inside, anonymous = gtids
                 gtids = (flavour, _unhex(before), _unhex(inside), anonymous)
-            names = FilePlace.__slots__[1:]
-            found = FilePlace(Tier(place["tier"]), *(place[name] for name in names))
-            return cls(found, tuple(told.get("file", ())), gtids)
+            return cls(_place_of(place), tuple(told.get("file", ())), gtids)
         except (KeyError, TypeError, AttributeError, RecursionError, UnicodeError) as error:
             raise ValueError(f"it cannot be read: {type(error).__name__} {error}") from error
+
+
+def _place_of(told: dict[str, Any]) -> FilePlace:
+    """Raises: ValueError, KeyError. A bucket may have been written by others: no name leads out of a directory."""
+    found = FilePlace(Tier(told["tier"]), *(told[name] for name in FilePlace.__slots__[1:]))
+    name, sizes = found.stored_name, (found.stored_bytes, found.plain_bytes)
+    if not isinstance(name, str) or not name or "/" in name or "\0" in name or name.startswith("."):
+        raise ValueError(f"{name!r} is no name of a stored file")
+    if not all(type(size) is int and -1 <= size < 1 << 62 for size in sizes) or not isinstance(found.digest, str):
+        raise ValueError("its sizes or its digest are none")
+    if not isinstance(found.key_id, str | None):
+        raise ValueError("its key id is none")
+    return found
 
 
 def place_path(path: Path) -> Path:

@@ -29,6 +29,11 @@ def test_all_of_it_is_taken_with_paths_from_the_files_own_directory(tmp_path: Pa
     assert archive.tiers.moves_to_bucket
 
 
+def test_what_is_read_from_a_bucket_may_have_its_room_without_a_rule(tmp_path: Path) -> None:
+    tiers = load_config(written(tmp_path, *BUCKET, "[archive.tiers]", 'read_cache = "64MiB"')).archive.tiers
+    assert tiers is not None and (tiers.read_cache, tiers.moves_to_bucket) == ("64MiB", False)
+
+
 def test_without_the_sections_nothing_moves(tmp_path: Path) -> None:
     assert load_config(written(tmp_path)).archive.tiers is None
 
