@@ -19,6 +19,7 @@ from relay.feed.rows.lake_columns import (
     DOCUMENT,
     LABEL,
     NUMBER,
+    NUMBER_COLUMN,
     SEQUENCE,
     TEXT,
     TIME,
@@ -27,7 +28,7 @@ from relay.feed.rows.lake_columns import (
 from relay.feed.rows.net_changes import TableRows, identifier, together, typed
 
 SHAPE: Final = "shape"
-_WRONG: Final = "_wrong"
+_WRONG: Final = NUMBER_COLUMN
 _FORMS: Final = {
     NUMBER: (FORM_NUMBER, FORM_TEXT),  # a DECIMAL is a text
     TEXT: (FORM_TEXT,),
