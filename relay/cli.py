@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -737,12 +737,40 @@ def archive_restore(
     download: Annotated[
         bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
     ] = False,
+    accept_unencrypted: Annotated[
+        bool,
+        typer.Option("--accept-unencrypted", help="Take binlogs from before [archive.encryption] had a key, too."),
+    ] = False,
+    holes: Annotated[
+        Literal["refuse", "before", "behind", "keep"],
+        typer.Option(
+            metavar="WHAT",
+            help="Where binlogs lack in the middle of the copy: refuse; or what is before, or behind, or all (keep).",
+        ),
+    ] = "refuse",
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
     from relay.mirror.restore_command import restore
 
-    restore(_loaded(config), origin, download=download, as_json=json)
+    restore(
+        _loaded(config), origin, download=download, holes=holes, accept_unencrypted=accept_unencrypted, as_json=json
+    )
+
+
+@archive_app.command("claim")
+def archive_claim(
+    config: ConfigOption,
+    owner: Annotated[
+        str | None,
+        typer.Option("--of", metavar="UUID|nobody", help="Whose it is, as the command says without this: take it."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say whose binlogs are in the place of [archive.bucket]; with --of it becomes this archive's. The relay must be stopped."""
+    from relay.tiers.claim_command import claim
+
+    claim(_loaded(config), owner, as_json=json)
 
 
 @archive_app.command("purge")

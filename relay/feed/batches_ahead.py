@@ -5,15 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, WantedTables, read_batch
-from relay.feed.renamed_tables import rename_cut
 from relay.feed.rows.feed_place import FeedPlace
-
-
-def read_to_rename(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, wanted: WantedTables) -> FeedBatch:
-    """What a stretch has of the wanted tables; it ends before a RENAME, or has nothing else."""
-    batch = read_batch(reading, start, end, wanted)
-    cut = rename_cut(batch)
-    return batch if cut is None else read_batch(reading, start, cut, wanted)
 
 
 class BatchesAhead:
@@ -41,7 +33,7 @@ class BatchesAhead:
             end = self._reach(place, upto)
             if end <= place:
                 return None
-            batch = self._reader.submit(read_to_rename, self._reading, place, end, self._wanted()).result()
+            batch = self._reader.submit(read_batch, self._reading, place, end, self._wanted()).result()
         if batch.stop is None:
             self._read_on(batch, upto)
         return batch
@@ -55,7 +47,7 @@ class BatchesAhead:
         if end > batch.end:
             wanted = self._wanted()
             wanted.known.extend(key for key in batch.parts if key not in wanted.known)
-            self._pending = (batch.end, end, self._reader.submit(read_to_rename, self._reading, batch.end, end, wanted))
+            self._pending = (batch.end, end, self._reader.submit(read_batch, self._reading, batch.end, end, wanted))
 
     def _reach(self, place: FeedPlace, upto: FeedPlace | None) -> FeedPlace:
         """Where the batch that begins at `place` ends; `place`: nothing is there."""

@@ -9,13 +9,13 @@ import duckdb
 
 from protocol.errors import Malformed
 from relay.feed.archive_reading import ArchiveReading, RowParts
-from relay.feed.batches_ahead import BatchesAhead, read_to_rename
+from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
-from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows
+from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
-from relay.feed.renamed_tables import TableRenames, has_renames
+from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -135,7 +135,7 @@ class FeedEngine:
 
         images: with images as JSON, also where the lake wants none.
         """
-        return read_to_rename(self.reading, start, end, self._wanted(images=images))
+        return read_batch(self.reading, start, end, self._wanted(images=images))
 
     def _wanted(self, *, images: bool = False) -> WantedTables:
         """What is read of a stretch."""
@@ -191,7 +191,7 @@ class FeedEngine:
 
     def _rename(self, batch: FeedBatch) -> None:
         """What a RENAME does to the rows that are kept. Raises: FeedStop."""
-        if CURRENT not in self.settings.modes or not has_renames(batch):
+        if CURRENT not in self.settings.modes or not renames_of(batch):
             return
         others: dict[TableName, FedTable] = {}
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from relay.audit.plan.schemas import arrow_schema
 from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
-from relay.feed.logged_changes import FedDefinition, UnseenChange, logged_changes
+from relay.feed.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.schema_history.tables.source_table import TableName
@@ -62,7 +62,10 @@ class WantedTables:
 
 
 def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables: WantedTables) -> FeedBatch:
-    """What [start, end) has of the wanted tables. It ends before the first transaction that cannot be read."""
+    """What [start, end) has of the wanted tables.
+
+    It ends before the first transaction that cannot be read, and before a RENAME; one at its start it has alone.
+    """
     transactions = reading.transactions(start, end)
     finding = transactions.column("finding")
     for one in transactions.filter(pc.and_(pc.is_valid(finding), pc.not_equal(finding, _CUT))).slice(0, 1).to_pylist():
@@ -102,7 +105,24 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     plain = pc.all(pc.is_in(transactions.column("kind"), pa.array(["row", "none"]))).as_py()
     _add_statements(reading, batch, transactions, tables, plain=plain is not False)
     batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
-    return batch
+    cut = _rename_cut(batch)
+    return batch if cut is None else read_batch(reading, start, cut, tables)
+
+
+def renames_of(batch: FeedBatch) -> list[FedDefinition]:
+    """What renames its tables."""
+    return [one for part in batch.parts.values() for one in part.definitions if one.action == RENAMED]
+
+
+def _rename_cut(batch: FeedBatch) -> FeedPlace | None:
+    """Where a batch is to end so that a RENAME stands alone in one; None: it may stay as it is."""
+    found = renames_of(batch)
+    if not found:
+        return None
+    first = min(found, key=lambda one: one.start)
+    if first.start > batch.start:
+        return first.start
+    return first.end if first.end < batch.end else None
 
 
 def _add_statements(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.fed_table import FedTable
-from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch
+from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
 from relay.feed.lake.lake_rows import changed_rows, plain_schema
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
 from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes
@@ -28,26 +28,6 @@ from relay.schema_history.tables.source_table import Table, TableName
 RENAMING: Final = "binlog-relay.rename"
 """Property of a table while names change: the statement's end, the table's version before it, and how stale it was and will be."""
 _STALE: Final = (STALE_FROM, STALE_REASON)
-
-
-def rename_cut(batch: FeedBatch) -> FeedPlace | None:
-    """Where a batch is to end so that a RENAME stands alone in one; None: it may stay as it is."""
-    found = _renames(batch)
-    if not found:
-        return None
-    first = min(found, key=lambda one: one.start)
-    if first.start > batch.start:
-        return first.start
-    return first.end if first.end < batch.end else None
-
-
-def has_renames(batch: FeedBatch) -> bool:
-    """Whether it has a RENAME."""
-    return bool(_renames(batch))
-
-
-def _renames(batch: FeedBatch) -> list[FedDefinition]:
-    return [one for part in batch.parts.values() for one in part.definitions if one.action == RENAMED]
 
 
 @dataclass(slots=True)
@@ -83,7 +63,7 @@ class TableRenames:
 
     def apply(self, batch: FeedBatch) -> None:
         """All tables behind the statement. Raises: FeedStop, with nothing done."""
-        said = {one.key: one for one in _renames(batch)}
+        said = {one.key: one for one in renames_of(batch)}
         # Of a table that is not fed there is nothing in the lake but what was fed for this.
         for one in list(said.values()):
             if one.source is not None and one.source not in said:

@@ -139,14 +139,17 @@ class BucketCheck:
         """
         held = {file.number: file.name for file in files}
         newest = max(held, default=0)
+        directory = generation_path(self._root, folder.number)
+        # Of what has a note on the disk, though it is not in the archive: it cannot be read, and the object may be all there is.
+        noted = {path.name.removesuffix(PLACE_SUFFIX) for path in directory.glob(f"*{PLACE_SUFFIX}")}
         for name, facts in folder.objects.items() if not self._keeps_purged else ():
             binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
             number = _number_of(binlog)
-            if number is not None and number <= newest and number not in held:
+            if number is not None and number <= newest and number not in held and binlog not in noted:
                 yield self._left(folder, facts.key, "is of a binlog that the archive does not hold")
         for part in folder.parts:
             number = _number_of(part.file)
-            if number is None or number > newest:
+            if number is None or number > newest or (part.file in noted and number not in held):
                 continue
             if number not in held and not self._keeps_purged:
                 yield self._left(folder, part.key, "is a part of a binlog that the archive does not hold")

@@ -17,6 +17,7 @@ from zlib import crc32
 
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.unknown_place import refuse_unknown
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
 FORMAT: Final = 1
@@ -129,6 +130,8 @@ class Ownership:
         """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
         with self._lock:
             found = read_archive_object(self._store)
+            if found is None:
+                refuse_unknown(self._store)
             self._check(found, is_begun=False)
             self._write(found)
             # Of two that came at once each reads what the later one wrote.
@@ -137,6 +140,15 @@ class Ownership:
             if found is None or found.token != self._mine.token:
                 self._check(found)
                 self._write(found)
+
+    @staticmethod
+    def take_over(
+        store: ObjectStore, archive: str, directory: Path, found: ArchiveObject | None, *, is_whole: bool
+    ) -> None:
+        """The place, of `found`, becomes this archive's; it is free for each process of it. Raises: ObjectStoreError."""
+        place, term = str(directory.resolve()), 0 if found is None else found.term + 1
+        mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, "", 0.0, is_whole, term=term)
+        store.put_bytes(ARCHIVE_KEY, mine.encode())
 
     def hold(self) -> None:
         """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
@@ -147,7 +159,10 @@ class Ownership:
 
     def check(self) -> None:
         """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
-        self._check(read_archive_object(self._store), is_begun=False)
+        found = read_archive_object(self._store)
+        if found is None:
+            refuse_unknown(self._store)
+        self._check(found, is_begun=False)
 
     def renew(self) -> None:
         """Says again that this process writes, when it is time.
@@ -195,7 +210,8 @@ class Ownership:
         if found.archive != self._mine.archive or found.source != self._mine.source:
             raise PrefixTaken(
                 f"{url} is the copy of another archive: {found.source!r} of the relay {found.archive}, written by {found.host}; this "
-                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
+                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE} If this relay goes on with that archive, "
+                "under another server_uuid: docs/TIERS.md, `archive claim`."
             )
         age = time.time() - found.time
         # Who wrote from this very directory before this process came is gone: this one has it locked.

@@ -61,11 +61,12 @@ class Breaker:
 
     def check(self, url: str) -> None:
         """Before each try of a call. Raises: BucketAway."""
-        if not self.away_since:
+        since = self.away_since
+        if not since:
             return
         with self._lock:
             self.told_at_once += 1
-            away_s = time.time() - self.away_since
+        away_s = time.time() - since
         what = f"the bucket has not answered for {max(0.0, away_s):.0f} s, and is asked again now and then"
         raise BucketAway(what, url=url)
 
@@ -97,8 +98,10 @@ class Breaker:
             self._look()
         except StoreUnreachable:
             return False
-        except ObjectStoreError:
-            pass  # it says no: that is an answer
+        except Exception as error:
+            # It says no: that is an answer. What else is wrong is found out by those who ask: nobody waits for ever.
+            if not isinstance(error, ObjectStoreError):
+                log.warning("bucket_look_failed", url=self._url, error=f"{type(error).__name__}: {error}")
         return True
 
     def _wait_for_it(self) -> None:

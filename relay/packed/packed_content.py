@@ -32,6 +32,8 @@ def packed_content(
     keys: KeyRing | None,
     stop: Callable[[], bool] = lambda: False,
     begins: Callable[[int], None] = lambda offset: None,
+    *,
+    must_be_encrypted: bool = False,
 ) -> PackedContent | None:
     """file: the binlog that should be in it. begins: is told where in the binlog a frame begins, before it is unpacked.
 
@@ -39,7 +41,7 @@ def packed_content(
 
     Raises: as `PackedFile.open` and `PackedFile.decode`; what `source` raises.
     """
-    packed = PackedFile.open(source, file, keys)
+    packed = PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted)
     size, count = source.size, len(packed.frames)
     sha, crc, at, index = hashlib.sha256(), 0, 0, 0
     while at < size:

@@ -16,7 +16,7 @@ from relay.archive.storage.files import FileLayer, StoredFile
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import PACKED_SUFFIXES
+from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed_reads.frame_counts import FrameFacts
 from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
@@ -121,10 +121,10 @@ class PackedFiles:
         place = self.place_of(path)
         if place is None:
             return None
-        key = f"{path}:{place.digest}"
+        key, is_encrypted = f"{path}:{place.digest}", is_encrypted_name(place.stored_name)
         if place.tier is Tier.OBJECT:
             source, where = self.stored_object(path, place)
-            return StoredBytes(key, source, True, where, _nothing)
+            return StoredBytes(key, source, True, where, _nothing, is_encrypted=is_encrypted)
         packed = path.with_name(place.stored_name)
         try:
             stored = StoredFile(_DISK, _DISK.open_read(packed))
@@ -134,7 +134,7 @@ class PackedFiles:
             if is_again:
                 return StoredBytes(key, _Nowhere(), False, str(packed), _nothing)
             raise
-        return StoredBytes(key, stored, False, str(packed), stored.close)
+        return StoredBytes(key, stored, False, str(packed), stored.close, is_encrypted=is_encrypted)
 
 
 class _Nowhere:

@@ -27,7 +27,7 @@ from relay.archive.storage.files import (
     write_all,
 )
 from relay.object_store.archive_object import STALE_S, Ownership
-from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, StoreRefused
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
@@ -35,7 +35,7 @@ from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import PackedContent, packed_content
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
-from relay.packed.packed_facts import packed_name
+from relay.packed.packed_facts import is_encrypted_name, packed_name
 from relay.packed.packing import PackOptions, pack
 from relay.packed_reads.packed_files import boundary_before
 from relay.tiers.move_errors import MoveFailed, MoveStopped
@@ -95,7 +95,7 @@ class FileMover:
     def hold_place(self) -> None:
         """Before the bucket is changed: nobody else writes there, and no other archive is there.
 
-        Raises: StoreRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        Raises: PlaceRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
         """
         if self._ownership is None or self._store is None:
             return
@@ -111,8 +111,8 @@ class FileMover:
         self._busy_since = 0.0
 
     @staticmethod
-    def _refused(error: MirrorRefused, store: ObjectStore) -> StoreRefused:
-        return StoreRefused(str(error).rstrip("."), url=store.url(), advice="")
+    def _refused(error: MirrorRefused, store: ObjectStore) -> PlaceRefused:
+        return PlaceRefused(str(error), url=store.url())
 
     def key_of(self, path: Path) -> str:
         """What a file of the archive is called in the bucket."""
@@ -226,15 +226,16 @@ class FileMover:
     def _read_back(self, file: MovedFile, temporary: Path, place: FilePlace) -> None:
         with StoredFile.open(self._layer, temporary) as stored:
             try:
-                found = self._content(stored, file)
+                found = self._content(stored, file, place)
             except PackedError as error:
                 what = f"what was packed cannot be read back: {error.text}"
                 raise MoveFailed(what, file=file.name, advice="Look at the disk.") from error
         if (found.digest, found.stored_digest) != (file.digest, place.digest):
             raise MoveFailed("what was packed is read back as other bytes", file=file.name, advice="Look at the disk.")
 
-    def _content(self, source: ByteSource, file: MovedFile) -> PackedContent:
-        found = packed_content(source, file.name, self._keys, self._stop)
+    def _content(self, source: ByteSource, file: MovedFile, place: FilePlace) -> PackedContent:
+        must = is_encrypted_name(place.stored_name)
+        found = packed_content(source, file.name, self._keys, self._stop, must_be_encrypted=must)
         if found is None:
             raise MoveStopped
         return found
@@ -247,7 +248,7 @@ class FileMover:
             if noted.stored_name != place.stored_name:
                 return None
             key = self.key_of(file.path.with_name(noted.stored_name))
-            found = self._content(StoredObject(self._store, key), file)
+            found = self._content(StoredObject(self._store, key), file, noted)
         except (ObjectMissing, ObjectDamaged, ValueError, PackedError):
             return None
         is_whole = found.digest == file.digest and found.stored_digest == noted.digest
@@ -268,7 +269,8 @@ class FileMover:
 
         with StoredFile.open(self._layer, stored) as source:
             try:
-                found = packed_content(source, file.name, self._keys, self._stop, begins)
+                must = is_encrypted_name(stored.name)
+                found = packed_content(source, file.name, self._keys, self._stop, begins, must_be_encrypted=must)
             except (KeyMissing, KeyWrong) as error:
                 what = f"{stored.name} cannot be read: {error.text}"
                 raise MoveFailed(what, file=file.name, advice=error.advice) from error

@@ -154,3 +154,16 @@ def test_pauses_between_looks_grow_to_a_bound_and_differ() -> None:
     assert pauses[0] >= 0.02 and max(pauses[:8]) < 1.0 and len({round(pause, 4) for pause in pauses}) > 4
     assert min(pauses[4:8]) >= 0.08
     wait_until(lambda: not away_threads(), "the one who looks has ended")
+
+
+def test_a_look_that_fails_in_a_way_that_nobody_foresaw_leaves_no_bucket_away_for_ever() -> None:
+    answers: list[Exception] = [StoreUnreachable("nobody is there", url="s3://b"), ValueError("what is that")]
+
+    def look() -> None:
+        raise answers.pop(0)
+
+    breaker = Breaker(look, "s3://b", threading.Event(), calls=1, first_pause_s=0.02)
+    with capture_logs() as told:
+        breaker.given_up(StoreUnreachable("nobody is there", url="s3://b/k"))
+        wait_until(lambda: not breaker.away_since, "it is asked again")
+    assert [line["event"] for line in told] == ["bucket_away", "bucket_look_failed", "bucket_answers"]

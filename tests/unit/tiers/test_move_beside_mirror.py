@@ -1,7 +1,9 @@
 """A relay with a mirror and tiers has both in one bucket: a move makes nothing there worse, and a restore gives all of it back."""
 
 import shutil
+import tomllib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,14 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.file_place import Tier, read_place
+from relay.config.sections import ArchiveSection
+from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
+from relay.tiers.tier_setup import tier_mover
 from tests.support.tier_archive import archived_bytes, digests_made
 from tests.unit.mirror.test_mirror_and_restore import bucket, copied, filled, mirror, restored
 
@@ -22,12 +27,17 @@ ALL = TierRules(hot_bytes=1, cold_bytes=1)
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
 
-@pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+async def copied_archive(tmp_path: Path) -> Archive:
     """Two sealed files and one that grows, all of it copied by the mirror."""
     archive = await filled(tmp_path)
     await digests_made(archive)
     await copied(archive, mirror(tmp_path))
+    return archive
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+    archive = await copied_archive(tmp_path)
     yield archive
     await archive.close()
 
@@ -108,9 +118,10 @@ async def test_a_relay_that_dies_in_the_middle_of_an_upload_can_be_restored(
 
 
 async def test_a_relay_that_dies_before_the_packed_file_is_removed_has_it_on_the_disk(
-    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bucket's copy is packed otherwise: what was noted of that is not said of the file on the disk."""
+    archive = await copied_archive(tmp_path)
     wanted = (archive.directory / FIRST).read_bytes()
     await move(archive, COLD, level=19)
     monkeypatch.setattr("relay.tiers.file_move.FileMover.drop", lambda *_arguments: None)
@@ -125,4 +136,31 @@ async def test_a_relay_that_dies_before_the_packed_file_is_removed_has_it_on_the
     await move(again, ALL, bucket(tmp_path))
     assert [str(one.tier) for one in again.current.files] == ["object", "object", "hot"]
     assert archived_bytes(again.directory, again.current.files[0], bucket(tmp_path)) == wanted
+    await again.close()
+
+
+@pytest.mark.parametrize("is_mirror", [True, False], ids=["mirror", "tiers alone"])
+async def test_what_is_purged_stays_in_a_mirror_s_bucket_and_goes_from_another_one(
+    tmp_path: Path, is_mirror: bool
+) -> None:
+    """After a restore all binlogs are in the bucket alone: they are what a purge must not remove there."""
+    archive = await copied_archive(tmp_path)
+    await archive.close()
+    about = read_archive_object(bucket(tmp_path))
+    assert about is not None
+    bucket(tmp_path).put_bytes(ARCHIVE_KEY, replace(about, time=0.0).encode())  # the lost relay is long gone
+    restored(tmp_path, download=False)
+    again = await Archive.open(tmp_path / "again" / "source")
+    text = f'dir = "{tmp_path}/again"\n[bucket]\nurl = "file://{tmp_path}/bucket"\n' + (
+        "[mirror]\n" if is_mirror else ""
+    )
+    section = ArchiveSection.model_validate(tomllib.loads(text))
+    await again.current.purge([FIRST], "keep_for")
+    mover = tier_mover(section, again, lambda: None, "relay-a", "this process")
+    assert mover is not None
+    await mover.run_once()
+    await mover.close()
+    left = {facts.key for facts in bucket(tmp_path).list() if facts.key.startswith(FIRST)}
+    assert left == ({f"{FIRST}{suffix}" for suffix in (".zst", ".idx", ".gtx", ".place")} if is_mirror else set())
+    assert mover.status.gone_files == 0 and not list(again.directory.glob("*.gone"))
     await again.close()
