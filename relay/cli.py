@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -741,12 +741,21 @@ def archive_restore(
         bool,
         typer.Option("--accept-unencrypted", help="Take binlogs from before [archive.encryption] had a key, too."),
     ] = False,
+    holes: Annotated[
+        Literal["refuse", "before", "behind", "keep"],
+        typer.Option(
+            metavar="WHAT",
+            help="Where binlogs lack in the middle of the copy: refuse; or what is before, or behind, or all (keep).",
+        ),
+    ] = "refuse",
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
     from relay.mirror.restore_command import restore
 
-    restore(_loaded(config), origin, download=download, accept_unencrypted=accept_unencrypted, as_json=json)
+    restore(
+        _loaded(config), origin, download=download, holes=holes, accept_unencrypted=accept_unencrypted, as_json=json
+    )
 
 
 @archive_app.command("claim")

@@ -25,6 +25,7 @@ from relay.packed.packed_errors import PackedError
 from relay.packed.packing import PackOptions
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
+from relay.retention.decision import Place
 
 log = structlog.get_logger("relay.mirror")
 
@@ -34,6 +35,10 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_LOST_ADVICE: Final = (
+    "Nothing can be done about these. The ledger's mirror_behind says why the bucket was behind; give the disk more room, or "
+    "[retention] lower limits, so that it can wait for the bucket."
+)
 _SHOWN_FILES: Final = 5
 _LISTED_ADVICE: Final = (
     "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
@@ -73,6 +78,8 @@ class Mirror:
         """By the monotonic clock; None: all that was published is in the bucket, as far as is known."""
         self._told_behind = False
         self._told_left_out: dict[tuple[int, str], str] = {}
+        self._lost_files = 0
+        """That were purged before they were copied."""
 
     def begin(self) -> None:
         """Starts to copy."""
@@ -104,11 +111,20 @@ class Mirror:
             self._store.counts.bytes_written,
             self._trouble or self._left_out_text(),
             len(self._pass.left_out),
+            self._lost_files,
         )
 
     def _left_out_text(self) -> str:
         left_out = sorted((number, name, one.what) for (number, name), one in list(self._pass.left_out.items()))
         return "; ".join(f"{name} is not copied: {what}" for _number, name, what in left_out[:_SHOWN_FILES])
+
+    def first_lacking(self) -> Place | None:
+        """By the numbers of generation and file, the first one that is to be copied and is not."""
+        for generation in self._picture():
+            for file in generation.files:
+                if (generation.number, file.name) not in self._pass.left_out:
+                    return generation.number, file.number
+        return None
 
     def _has_moved(self) -> None:
         if self._behind_since is None:
@@ -126,6 +142,7 @@ class Mirror:
                     is_known = await self._in_thread(picture)
                 finally:
                     self._tell_left_out()
+                    self._tell_lost(picture)
             except MirrorStopped:
                 return
             except (PrefixBusy, ObjectStoreError, PackedError, OSError, EOFError) as error:
@@ -226,10 +243,30 @@ class Mirror:
                 self._told_left_out[key] = one.what
                 log.error("mirror_left_out", file=name, what=one.what, advice=one.advice)
                 text = f"It is not in {self._store.url()}, and those behind it are copied: {one.what}. {one.advice}"
-                generation.note_once("mirror_left_out", name, -1, text)
+                generation.note_once("mirror_left_out", name, one.end, text)
         for key in self._told_left_out.keys() - left_out.keys():
             del self._told_left_out[key]
             log.info("mirror_left_out_no_more", file=key[1], note="it was copied, or is not in the archive any more")
+
+    def _tell_lost(self, picture: list[PicturedGeneration]) -> None:
+        """What was purged meanwhile and is not in the bucket."""
+        held = {one.number: one for one in self._archive.all}
+        lost: list[PicturedFile] = []
+        for pictured in picture:
+            generation, done = held.get(pictured.number), self._pass.done.get(pictured.number, -1)
+            lost += (
+                file
+                for file in pictured.files
+                if file.number > done and (generation is None or generation.file(file.name) is None)
+            )
+        if not lost:
+            return
+        self._lost_files += len(lost)
+        size = sum(file.end for file in lost)
+        files = lost[0].name if len(lost) == 1 else f"{len(lost)} binlogs, {lost[0].name} to {lost[-1].name},"
+        what = f"{files} ({size} bytes) were purged before they were copied into {self._store.url()}: the copy has a hole there"
+        log.error("mirror_lost", what=what, files=len(lost), bytes=size, advice=_LOST_ADVICE)
+        self._archive.current.append_ledger("mirror_lost", lost[0].name, -1, f"{what}. {_LOST_ADVICE}")
 
     def _failed(self, error: Exception) -> None:
         self._failures += 1

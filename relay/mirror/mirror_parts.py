@@ -1,7 +1,7 @@
 """Parts of the file that grows: objects NAME.part-START-STOP.zst, each a packed stretch of the binlog, until it is there as a whole."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from protocol.position import is_binlog_name
@@ -50,6 +50,16 @@ def merged_start(parts: Iterable[MirrorPart], covered: int, end: int) -> int:
             break
         start = part.start
     return start
+
+
+def covered_to(parts: Sequence[MirrorPart]) -> int:
+    """Up to where a binlog is there, from its first byte on."""
+    covered = 0
+    for part in sorted(parts, key=lambda part: part.start):
+        if part.start > covered:
+            break
+        covered = max(covered, part.stop)
+    return covered
 
 
 def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyRing | None) -> bytes:

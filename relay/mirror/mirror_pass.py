@@ -9,7 +9,15 @@ from typing import Final
 
 from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import FileLayer, StoredFile
-from relay.mirror.mirror_parts import MOST_PART_BYTES, MirrorPart, merged_start, packed_part, part_key, part_of
+from relay.mirror.mirror_parts import (
+    MOST_PART_BYTES,
+    MirrorPart,
+    covered_to,
+    merged_start,
+    packed_part,
+    part_key,
+    part_of,
+)
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
 from relay.mirror.sealed_copy import MirrorStopped, NotAsArchived, SealedCopy
@@ -232,16 +240,6 @@ class MirrorPass:
         """Removes what the bucket has in another form by now."""
         if parts:
             self._store.delete([part.key for part in parts])
-
-
-def covered_to(parts: Sequence[MirrorPart]) -> int:
-    """Up to where a binlog is there, from its first byte on."""
-    covered = 0
-    for part in sorted(parts, key=lambda part: part.start):
-        if part.start > covered:
-            break
-        covered = max(covered, part.stop)
-    return covered
 
 
 def _state(path: Path) -> tuple[tuple[int, int, int], ...]:

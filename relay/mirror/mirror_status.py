@@ -9,7 +9,8 @@ class MirrorStatus:
 
     lag_bytes: published in the archive and not in the bucket; lag_s: since when there are such bytes, 0: there are none.
     files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, or what is left
-    out, empty: none. left_out_files: binlogs that are not copied as they are not what was archived.
+    out, empty: none. left_out_files: binlogs that are not copied as they are not what was archived. lost_files: that were purged
+    before they were copied, since the start.
     """
 
     url: str
@@ -22,3 +23,4 @@ class MirrorStatus:
     bytes_written: int
     trouble: str
     left_out_files: int
+    lost_files: int

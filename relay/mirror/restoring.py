@@ -23,9 +23,9 @@ from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
 from relay.binlog_file.broken import Broken
 from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
+from relay.mirror.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, trimmed
 from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import MirrorPart, unpacked_part
-from relay.mirror.mirror_pass import covered_to
+from relay.mirror.mirror_parts import MirrorPart, covered_to, unpacked_part
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
@@ -38,13 +38,19 @@ from relay.packed.packed_reader import PackedReader
 _THREADS: Final = 8
 _STORED: Final = ("stored_bytes", "key_id", "digest")
 _UNFINISHED: Final = ".restoring"
+_CHOOSE: Final = (
+    "Nothing was restored. No replica goes over a hole. Choose one. --holes before: the archive ends before the first hole, and the "
+    "relay asks its source for all behind that; take it if the source still has those binlogs. --holes behind: the archive begins "
+    "behind the last hole. --holes keep: all comes back; replicas are served up to a hole, or from behind it."
+)
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredArchive:
     """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from where the source is
-    followed. dropped: bytes of an unfinished transaction at the end of the parts."""
+    followed. dropped: bytes of an unfinished transaction at the end of the parts. holes: binlogs that lack in the bucket, though one
+    behind them is there."""
 
     generations: int
     files: int
@@ -53,6 +59,7 @@ class RestoredArchive:
     downloaded: bool
     bytes_read: int
     dropped: int
+    holes: tuple[BucketHole, ...] = ()
 
 
 def restore_archive(
@@ -62,11 +69,13 @@ def restore_archive(
     *,
     download: bool,
     accept_unencrypted: bool = False,
+    holes: HolesWanted = HolesWanted.REFUSE,
     on_progress: Progress = lambda _text: None,
 ) -> RestoredArchive:
     """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
 
     accept_unencrypted: although `keys` has an active key, what is not encrypted is taken too, as from before there was one.
+    holes: what is restored where binlogs lack in the middle of the copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
     """
@@ -81,10 +90,16 @@ def restore_archive(
             f"{store.url()} holds the archive {content.about.source!r}, and relay.toml is for {directory.name!r}. Set [source] name = "
             f'"{content.about.source}", or name the bucket of the other archive.'
         )
+    found = holes_of(store, content)
+    if found and holes is HolesWanted.REFUSE:
+        count = "a binlog" if len(found) == 1 else f"{len(found)} binlogs"
+        raise RestoreRefused(f"{store.url()} lacks {count} in the middle of the copy: {holes_text(found)}. {_CHOOSE}")
+    content = trimmed(content, found, holes)
     _check_keys(store, content, keys)
     with _made(directory) as making:
         wants_encrypted = keys is not None and keys.active is not None and not accept_unencrypted
-        return _Restoring(store, making, keys, download, on_progress, wants_encrypted).all_of(content)
+        done = _Restoring(store, making, keys, download, on_progress, wants_encrypted).all_of(content)
+        return replace(done, holes=tuple(found))
 
 
 def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None) -> None:
@@ -270,7 +285,7 @@ class _Restoring:
         names = sorted((name for name in generation.parts if binlog_number(name) > newest), key=binlog_number)
         if not names:
             return None
-        name = names[0]
+        name = names[-1]
         parts = generation.parts[name]
         for part in parts:
             self._check_encrypted(part.key)

@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
 from relay.process.background import begin_task
+from relay.process.daemon_pool import DaemonPool
 from relay.process.growing_pause import growing_pause
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
@@ -53,6 +53,7 @@ _SHARE: Final = 100.0
 """To find out what is due takes at most one of so many parts of the thread's time."""
 _FIRST_PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 600.0
+_END_S: Final = 5.0
 _DISK_AGAIN_S: Final = 60.0
 _FILE_AGAIN_S: Final = 3600.0
 """When a file that could not be moved for a reason of its own is tried again."""
@@ -113,7 +114,7 @@ class TierMover:
             stop=self._stopping.is_set,
             ownership=None if own is None else own.ownership,
         )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
+        self._thread = DaemonPool(1, "archive-tiers", take_least_priority)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._plan_s = 0.0
@@ -131,12 +132,16 @@ class TierMover:
         self._task = begin_task(self._run(), "the mover of binlogs between tiers")
 
     async def close(self) -> None:
-        """Ends it between two frames; what is half moved is taken back at the next start, or moved again."""
+        """Ends it between two frames; what is half moved is taken back at the next start, or moved again.
+
+        A call to the bucket that hangs is not waited for: when it returns nothing more is done.
+        """
         self._stopping.set()
         self._wake.set()
         if self._task is not None:
-            await asyncio.wait([self._task])
-        await asyncio.to_thread(self._thread.shutdown, wait=True)
+            await asyncio.wait([self._task], timeout=_END_S)
+            self._task.cancel()
+        self._thread.close()
 
     async def _run(self) -> None:
         while not self._stopping.is_set():

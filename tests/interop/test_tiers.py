@@ -221,10 +221,17 @@ def rss_bytes(pid: int) -> int:
 
 def test_a_relay_ends_in_time_while_its_bucket_does_not_answer(old_chain: Chain, storage: S3Server) -> None:
     start_anew(old_chain)
+    storage.faults.requests.clear()
     storage.faults.order(Fault.SILENT, 1000)
     replica = old_chain.replica("mysql56")
-    before = len(storage.faults.requests)
-    wait_until(lambda: len(storage.faults.requests) > before, "it waits for the bucket")
+    rows = [f"INSERT INTO d.t VALUES ({-100 - row}, REPEAT(SHA2(RAND(), 256), 30))" for row in range(ROWS)]
+    old_chain.source.execute_many([*rows, "FLUSH BINARY LOGS"])
+
+    def is_asked_for(part: str) -> bool:
+        return any(part in request.path for request in storage.faults.requests)
+
+    wait_until(lambda: is_asked_for(".zst"), "a replica waits for the bucket")
+    wait_until(lambda: is_asked_for("binlog-relay.json"), "the mover waits for it too")
     try:
         assert old_chain.relay.stop() == 0
     finally:

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 from relay.archive.archive import Archive
+from relay.mirror.bucket_holes import HolesWanted
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import RestoredArchive, restore_archive
@@ -70,7 +71,12 @@ async def filled(tmp_path: Path) -> Archive:
 
 
 def restored(
-    tmp_path: Path, keys: KeyRing | None = None, *, download: bool = True, name: str = "source"
+    tmp_path: Path,
+    keys: KeyRing | None = None,
+    *,
+    download: bool = True,
+    name: str = "source",
+    holes: HolesWanted = HolesWanted.REFUSE,
 ) -> RestoredArchive:
     """An archive from the bucket, in `again/NAME`."""
-    return restore_archive(bucket(tmp_path), tmp_path / "again" / name, keys, download=download)
+    return restore_archive(bucket(tmp_path), tmp_path / "again" / name, keys, download=download, holes=holes)

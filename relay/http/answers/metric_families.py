@@ -146,7 +146,7 @@ FAMILIES: Final = (
         "retention_held_back_bytes",
         "gauge",
         "Bytes of binlogs that a limit would remove now, and that something needs. `kept_by`: replica, reader, view, newest (it is the "
-        "newest file), keep_at_least, bucket. No sample: the limit is kept.",
+        "newest file), keep_at_least, bucket, mirror. No sample: the limit is kept.",
         "archive",
         "limit",
         "kept_by",
@@ -200,6 +200,9 @@ FAMILIES: Final = (
         "mirror_left_out_files",
         "gauge",
         "Binlogs that are not copied as they are damaged on the relay's disk, or lost in the bucket: the copy has holes.",
+    ),
+    _mirror(
+        "mirror_lost_files_total", "counter", "Binlogs that were purged before they were copied: the copy has holes."
     ),
     _mirror("mirror_failures_total", "counter", "Attempts that failed."),
     _mirror("mirror_written_bytes_total", "counter", "Bytes that were uploaded."),

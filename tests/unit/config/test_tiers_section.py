@@ -62,3 +62,11 @@ def test_what_cannot_be_meant_is_refused_with_the_key(
     with pytest.raises(ConfigError) as refused:
         load_config(written(tmp_path, *lines))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["az://container/prefix?sig=SECRET", "s3://key:SECRET@binlogs/relay-a"])
+def test_a_url_with_a_secret_in_it_is_refused_without_being_said_again(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(written(tmp_path, "[archive.bucket]", f'url = "{url}"'))
+    assert "archive.bucket.url: this is no bucket" in str(refused.value)
+    assert "SECRET" not in str(refused.value)
