@@ -103,8 +103,7 @@ class Retention:
     """`begin`, then `close`; on the event loop, but for decisions and the disk.
 
     views: of relay.toml, open or not. uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there
-    is none.
-    lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
+    is none. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
     """
 
     def __init__(
