@@ -36,6 +36,7 @@ MODULES = (
     "columns.statement_columns",
     "columns.transaction_columns",
     "columns.rows.table_plans",
+    "columns.rows.value_columns",
     "columns.rows.row_values",
     "columns.rows.row_batch",
     "columns.rows.row_writer",

@@ -202,8 +202,8 @@ class Relay:
             RetentionLimits.of(config.retention),
             clients,
             lambda: list(console.views.values()),
-            lent_bytes=lambda: room.borrowed_bytes,
             uncopied_from=mirror.first_lacking if mirror is not None and waits else lambda: None,
+            lent_bytes=lambda: room.borrowed_bytes,
         )
         self._retention = retention
         state = source_state(archive, control)

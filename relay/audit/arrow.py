@@ -19,7 +19,7 @@ from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places, parsed_position
 from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
 from relay.audit.plan.wanted import Wanted, keep_times
-from relay.audit.plan.whole_read import OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
+from relay.audit.plan.whole_read import EXECUTED, OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
 from relay.audit.typed.newest_definition import newest_columns
 from relay.audit.typed.table_changes import CHANGES, change_options, changes_schema, read_changes, wanted_of_table
 
@@ -117,6 +117,27 @@ def _changes(
             yield from read_changes(store_of(split.path), split, options, wanted, keeps=keeps)
 
     return pa.RecordBatchReader.from_batches(changes_schema(options), batches())
+
+
+def read_values(
+    path: Paths, columns: Sequence[str], *, start: str, end: str, schemas: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Level rows, with each value of the images in a column of its own behind `columns`; for a feed: `keeps`, and what was executed.
+
+    `shape`: names and forms of the row's columns, as JSON; `whole`: 1 where the image after has all of them; `odd`: 1 where a value
+    is not as its form says; `b0`, `a0` …: the values before and after, in the table's order. Not all batches have as many.
+    schemas: rows of these only. Raises: as `read`.
+    """
+    wanted = Wanted()
+    if schemas is not None:
+        wanted.keep_names("schema", frozenset(schemas))
+    place, stop = _position("start", start), _position("end", end)
+    whole = WholeRead(_paths(path), "rows", overlap=EXECUTED, start=place, end=stop)
+    options = ReadOptions("rows", _columns("rows", columns), failfast=False, values=True)
+    for split in splits_of_read(whole, wanted):
+        for batch in read_split(store_of(split.path), split, options, wanted, keeps=True):
+            if batch.num_rows:
+                yield batch
 
 
 def oldest(path: Paths) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -14,6 +15,7 @@ from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import told_schema
+from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.series_files import find_files
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
@@ -33,6 +35,20 @@ ROW_COLUMNS: Final = (
     "sequence", "row", "file", "transaction", "position", "time", "gtid", "operation", "schema", "table", "before", "after",
     "named", "finding", "finding_text",
 )  # fmt: skip
+
+
+_IMAGES: Final = ("before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class RowParts:
+    """What rows have: images as JSON; and each value in a column of its own (`arrow.read_values`), where that can be had."""
+
+    images: bool = True
+    values: bool = False
+
+
+IMAGES: Final = RowParts()
 
 
 class ArchiveReading:
@@ -154,9 +170,18 @@ class ArchiveReading:
         """The statements in [start, end)."""
         return self._read("statements", STATEMENT_COLUMNS, start, end)
 
-    def rows(self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None) -> pa.Table:
+    def rows(
+        self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
+    ) -> pa.Table:
         """The changed rows in [start, end). `schemas`: of these only."""
-        return self._read("rows", ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
+        if not wanted.values:
+            return self._read("rows", ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
+        columns = tuple(one for one in ROW_COLUMNS if wanted.images or one not in _IMAGES)
+        found = arrow.read_values(self.path, columns, start=self.text(start), end=self.text(end), schemas=schemas)
+        batches = [pa.Table.from_batches([one]) for one in found]
+        if not batches:
+            return pa.schema([("sequence", pa.int64()), *arrow_schema("rows", columns[1:])]).empty_table()
+        return pa.concat_tables(batches, promote_options="default")
 
     def rows_of(self, start: FeedPlace, end: FeedPlace, key: TableName) -> pa.Table:
         """The changed rows of one table in [start, end)."""

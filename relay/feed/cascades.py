@@ -121,7 +121,9 @@ class _Changes:
         self._reading = reading
         self._connection = connection
         self._batch = batch
-        self._parts = {_folded(key): part.rows for key, part in batch.parts.items()}
+        self._parts = {
+            _folded(key): part.rows for key, part in batch.parts.items() if "after" in part.rows.column_names
+        }
         self._cascades: dict[tuple[TableName, ForeignKey], int | None] = {}
 
     def first(self) -> int | None:

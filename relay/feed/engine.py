@@ -8,9 +8,10 @@ from typing import Any, Final
 import duckdb
 
 from protocol.errors import Malformed
-from relay.feed.archive_reading import ArchiveReading
+from relay.feed.archive_reading import ArchiveReading, RowParts
+from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
-from relay.feed.fed_table import CURRENT, FedTable, FeedSettings
+from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
 from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
@@ -76,6 +77,8 @@ class FeedEngine:
         self.connection = connection
         self._start = start
         self._most_bytes = most_bytes
+        # Its own: what is read ahead is read in another thread.
+        self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, most_bytes)
         self.progress = ProgressTable(lake)
         self.place: FeedPlace = self._open()
         self.last_time: Any = None
@@ -121,24 +124,30 @@ class FeedEngine:
 
     def step(self, upto: FeedPlace | None = None) -> bool:
         """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
-        end = self.reading.newest(self.place, self._most_bytes)
-        if upto is not None:
-            end = min(end, upto)
-        if end <= self.place:
+        batch = self._batches.next(self.place, upto)
+        if batch is None:
             return False
-        self.apply(self.read(self.place, end))
+        self.apply(batch)
         return True
 
-    def read(self, start: FeedPlace, end: FeedPlace) -> FeedBatch:
-        """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else."""
-        wanted = WantedTables(self.choice, list(self.tables), self.choice.schemas, self._is_passed)
-        return read_batch(self.reading, start, end, wanted)
+    def read(self, start: FeedPlace, end: FeedPlace, *, images: bool = False) -> FeedBatch:
+        """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else.
 
-    def _is_passed(self, key: TableName, place: FeedPlace) -> bool:
-        """Whether a table is fed beyond a place."""
-        table = self.tables.get(key)
-        fed = table.place if table is not None else None
-        return fed is not None and fed > place
+        images: with images as JSON, also where the lake wants none.
+        """
+        return read_batch(self.reading, start, end, self._wanted(images=images))
+
+    def _wanted(self, *, images: bool = False) -> WantedTables:
+        """What is read of a stretch."""
+        modes = self.settings.modes
+        parts = RowParts(images or HISTORY in modes, CURRENT in modes)
+        # As they are now: the lake's tables are no other thread's.
+        fed = {key: place for key, table in self.tables.items() if (place := table.place) is not None}
+
+        def is_passed(key: TableName, place: FeedPlace) -> bool:
+            return key in fed and fed[key] > place
+
+        return WantedTables(self.choice, list(self.tables), self.choice.schemas, is_passed, parts)
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end. Raises: FeedStop."""
@@ -168,6 +177,10 @@ class FeedEngine:
         if batch.stop is not None:
             self.progress.write()
             raise batch.stop
+
+    def let_go(self) -> None:
+        """Nothing is read ahead any more."""
+        self._batches.close()
 
     def _announce(self, batch: FeedBatch) -> None:
         """Writes down which tables are to come, before any table is beyond the batch's start: one that is not there yet tells no place."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
-from relay.feed.feed_batch import AT, FeedBatch, TablePart
+from relay.feed.feed_batch import AT, FeedBatch, TablePart, with_places
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
@@ -22,6 +22,7 @@ from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
 from relay.feed.rows.partial_images import completed_changes
+from relay.feed.rows.value_changes import SHAPE, value_changes
 from relay.schema_history.tables.source_table import Table, TableName
 
 CURRENT: Final = "current"
@@ -191,26 +192,41 @@ class FedTable:
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
-        changes = rows.select(CHANGES.names)
         if not told.key:
             # Of one that is stale, or that a snapshot is to load, rows may be missing.
             lenient = any(self.current.properties.get(name) for name in (STALE_FROM, SNAPSHOT))
+            changes = self._with_images(rows, batch).select(CHANGES.names)
             some = equal_row_changes(self._connection, changes, told, self.current.scan, lenient=lenient)
             if some.num_rows:
                 self.current.merge(some, OWN_NAME, place)
             self.rows += rows.num_rows
             return
-        snapshot = bool(self.current.properties.get(SNAPSHOT))
-        try:
-            net = net_changes(self._connection, changes, told)
-        except ImagesNotWhole:
-            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
-            net = completed_changes(self._connection, changes, told, self.current.rows_of, unknown=unknown)
-            if unknown:
-                self._leave_to_snapshot(unknown)
+        net = value_changes(self._connection, rows, told) if SHAPE in rows.column_names else None
+        if net is None:
+            net = self._net_of_images(self.current, rows, told, batch)
         if net.num_rows:
             self.current.merge(net, lake_key(known), place)
         self.rows += rows.num_rows
+
+    def _net_of_images(self, current: LakeTable, rows: pa.Table, told: TableRows, batch: FeedBatch) -> pa.Table:
+        """Net changes by the images of rows."""
+        changes = self._with_images(rows, batch).select(CHANGES.names)
+        try:
+            return net_changes(self._connection, changes, told)
+        except ImagesNotWhole:
+            snapshot = bool(current.properties.get(SNAPSHOT))
+            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+            net = completed_changes(self._connection, changes, told, current.rows_of, unknown=unknown)
+            if unknown:
+                self._leave_to_snapshot(unknown)
+            return net
+
+    def _with_images(self, rows: pa.Table, batch: FeedBatch) -> pa.Table:
+        """The rows with their images, which are read again where the batch has only values."""
+        if "after" in rows.column_names:
+            return rows
+        images = with_places(self._reading.rows_of(batch.start, batch.end, self.key))
+        return images.filter(pc.is_in(images.column(AT), pc.unique(rows.column(AT))))
 
     def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
         """The running snapshot is to read these keys, too."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.audit.plan.schemas import arrow_schema
-from relay.feed.archive_reading import ROW_COLUMNS, ArchiveReading
+from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
 from relay.feed.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
@@ -51,13 +51,14 @@ class FeedBatch:
 class WantedTables:
     """Of which tables a batch is made. `known`: that there are in the lake; `schemas`: of these only rows are read.
 
-    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it.
+    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it. parts: of rows.
     """
 
     wanted: Callable[[TableName], bool]
     known: list[TableName] = field(default_factory=list)
     schemas: list[str] | None = None
     passed: Callable[[TableName, FeedPlace], bool] = lambda _key, _place: False
+    parts: RowParts = IMAGES
 
 
 def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables: WantedTables) -> FeedBatch:
@@ -79,7 +80,7 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     )
     held_back = pc.is_in(transactions.column("closed_by"), _HELD_BACK)
     batch.prepared = _places(transactions.filter(held_back))
-    rows = reading.rows(start, end, tables.schemas)
+    rows = reading.rows(start, end, tables.schemas, tables.parts)
     for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])
         position = one["transaction"] if one["transaction"] is not None else one["position"]

@@ -116,6 +116,7 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
         engine.progress.note_stop(stop, engine.place)
         raise
     finally:
+        engine.let_go()
         if once or ended.is_set():
             engine.close()
     say(f"at {engine.reading.told(engine.place)}: {engine.counts.rows} changes in {engine.counts.batches} batches")

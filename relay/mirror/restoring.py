@@ -237,8 +237,10 @@ class _Restoring:
                 found = packed_content(StoredObject(self._store, key, size), file, self._keys, must_be_encrypted=must)
                 assert found is not None
                 if (found.plain_bytes, found.digest) == (place.plain_bytes, file_of(note.file_row).digest):
-                    stored_bytes, key_id, digest = found.stored_bytes, found.key_id, found.stored_digest
-                    return replace(note, place=replace(place, stored_bytes=stored_bytes, key_id=key_id, digest=digest))
+                    there = replace(
+                        place, stored_bytes=found.stored_bytes, key_id=found.key_id, digest=found.stored_digest
+                    )
+                    return replace(note, place=there)
             except (PackedDamaged, PackedUnknown, TypeError) as error:
                 why = f" ({getattr(error, 'text', error)})"
         has = "is not there" if size is None else f"has {size} bytes, and not the binlog that was archived{why}"

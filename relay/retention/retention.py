@@ -102,8 +102,8 @@ class _PassPlan(NamedTuple):
 class Retention:
     """`begin`, then `close`; on the event loop, but for decisions and the disk.
 
-    views: of relay.toml, open or not. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
-    uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there is none.
+    views: of relay.toml, open or not. uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there
+    is none. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Retention:
         views: Callable[[], Iterable[ListedView]],
         layer: FileLayer | None = None,
         clock: RetentionClock | None = None,
-        lent_bytes: Callable[[], int] = lambda: 0,
         uncopied_from: Callable[[], Place | None] = lambda: None,
+        lent_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.status = RetentionStatus(is_on=limits.section.removes, limits=limits.written)
         self.replicas = KnownReplicas()

@@ -1,10 +1,11 @@
 """How fast the feed is: an archive into empty Delta tables, and how fresh they are while a source writes.
 
-    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current]
-    python -m tests.bench.feed_speed --fresh 60 [--rate 10000] [--interval 1]
+    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current] [--transaction]
+    python -m tests.bench.feed_speed --fresh 60 [--rate 10000] [--interval 1] [--spark]
 
-The first prints seconds, changes a second, processor time and peak memory of the feed's process; the second the age of rows when they
-can be read in the lake: p50, p99. Needs a MariaDB. Nothing here waits for a quiet machine: whoever compares figures does.
+The first prints seconds, changes a second, processor time and peak memory of the feed's process, with --transaction of one transaction
+of that size; the second the age of rows when they can be read in the lake: p50, p99, with --spark by Structured Streaming, and what a
+trigger costs beside the batch. Needs a MariaDB. Nothing here waits for a quiet machine: whoever compares figures does.
 """
 
 import argparse
@@ -54,6 +55,13 @@ def written(server: Server, megabytes: int) -> None:
         first += STEP
 
 
+def written_at_once(server: Server, megabytes: int) -> None:
+    """One transaction of about that size."""
+    server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE])
+    rows = megabytes * 11_000
+    server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=1, last=rows)])
+
+
 def settings(directory: Path, archive: Path, **more: Any) -> Path:
     """A feed.toml."""
     config = directory / "feed.toml"
@@ -62,12 +70,12 @@ def settings(directory: Path, archive: Path, **more: Any) -> Path:
     return config
 
 
-def backlog(megabytes: int, batch_mb: int, modes: list[str]) -> None:
+def backlog(megabytes: int, batch_mb: int, modes: list[str], *, at_once: bool) -> None:
     """An archive into empty tables."""
     with tempfile.TemporaryDirectory() as temporary, SERVERS["mariadb"]() as server:
         directory = Path(temporary)
         server.start(server_id=1, options=["--binlog-format=ROW", "--max-binlog-size=256M"])
-        written(server, megabytes)
+        (written_at_once if at_once else written)(server, megabytes)
         archive = directory / "binlogs"
         archive.mkdir()
         for one in server.binlogs():
@@ -102,7 +110,7 @@ def backlog(megabytes: int, batch_mb: int, modes: list[str]) -> None:
         )
 
 
-def freshness(seconds: float, rate: int, interval: float) -> None:
+def freshness(seconds: float, rate: int, interval: float, *, spark: bool) -> None:
     """The age of rows when they can be read in the lake."""
     with tempfile.TemporaryDirectory() as temporary, SERVERS["mariadb"]() as server:
         directory = Path(temporary)
@@ -112,10 +120,18 @@ def freshness(seconds: float, rate: int, interval: float) -> None:
             end = server.master_status()
             relay.wait_archived(end.file, end.position)
             config = settings(directory, relay.archive, interval_s=interval, modes=["current"])
+            command = ["relay", "feed", "--config", str(config)]
+            if spark:
+                command = ["tests.bench.spark_feed", str(config), str(directory / "checkpoint")]
             process = subprocess.Popen(
-                [sys.executable, "-m", "relay", "feed", "--config", str(config)], stderr=subprocess.DEVNULL
+                [sys.executable, "-m", *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
             )
             while not DeltaTable.is_deltatable(str(directory / "lake" / "current" / "shop" / "orders")):
+                if process.poll() is not None:
+                    sys.exit(f"the feed ended with {process.returncode} before it had a table")
                 time.sleep(0.1)  # to start is another thing than to follow
             wrote: list[tuple[int, float]] = []
             seen: list[tuple[int, float]] = []
@@ -137,6 +153,15 @@ def freshness(seconds: float, rate: int, interval: float) -> None:
                 time.sleep(0.1)
             ended.set()
             watcher.join()
+            if spark:
+                lines = process.communicate()[0].decode().splitlines()
+                if not lines:
+                    sys.exit(f"Spark's query ended with {process.returncode}")
+                told = json.loads(lines[-1])
+                print(
+                    f"{told['micro_batches']} micro-batches: {told['triggerExecution']} ms each (median), of which "
+                    f"{told['addBatch']} ms are the batch; the trigger costs the rest"
+                )
             process.kill()
             process.wait()
             connection.close()
@@ -177,14 +202,16 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--batch-mb", type=int, default=16)
     parser.add_argument("--modes", default="current")
+    parser.add_argument("--transaction", action="store_true")
+    parser.add_argument("--spark", action="store_true")
     parser.add_argument("--fresh", type=float, default=0)
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--interval", type=float, default=1.0)
     options = parser.parse_args()
     if options.fresh:
-        freshness(options.fresh, options.rate, options.interval)
+        freshness(options.fresh, options.rate, options.interval, spark=options.spark)
     else:
-        backlog(options.megabytes, options.batch_mb, options.modes.split(","))
+        backlog(options.megabytes, options.batch_mb, options.modes.split(","), at_once=options.transaction)
     return 0
 
 

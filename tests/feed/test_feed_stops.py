@@ -4,13 +4,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
+from deltalake import DeltaTable
+
 from deploy.servers import Server
+from relay.feed.lake.delta_lake import DeltaLakeTable
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
+from relay.feed.rows.feed_place import FeedPlace
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 
@@ -68,6 +73,9 @@ HISTORIES = {
     "default_left_out": ["CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9) NOT NULL DEFAULT 'new', n INT NOT NULL DEFAULT 5)",
                          "SET binlog_row_image = 'MINIMAL'", "INSERT INTO t (id) VALUES (1)", "UPDATE t SET n = 6",
                          "SET binlog_row_image = 'FULL'"],
+    "replayed": ["CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9), d DOUBLE)",
+                 "INSERT INTO t VALUES (1, 'a', 0.1), (2, NULL, 1), (3, 'c', NULL)",
+                 r"""UPDATE t SET s = 'q\\"' WHERE id = 1""", "UPDATE t SET id = 4 WHERE id = 2", "DELETE FROM t WHERE id = 3"],
 }  # fmt: skip
 
 
@@ -216,6 +224,39 @@ def test_a_feed_that_is_started_again_changes_nothing(tmp_path: Path, archive: P
     before = feed.version("t")
     feed.config.with_name("lake").joinpath("_feed").rename(tmp_path / "lost")  # all is read again, then
     assert feed.run() is None
+    assert feed.version("t") == before
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_batch_that_comes_again_commits_nothing(tmp_path: Path, archive: Path, format: str) -> None:
+    feed = fed(tmp_path, archive, "replayed", format=format)
+    assert feed.run() is None
+    before = feed.version("t")
+    engine = feed.open()
+    engine.apply(engine.read(engine.reading.oldest(), engine.reading.newest()))
+    assert feed.version("t") == before
+    assert [(one["id"], one["s"]) for one in feed.rows("t") or []] == [(1, 'q\\"'), (4, None)]
+
+
+def test_a_merge_that_is_done_again_changes_no_row_so_that_delta_commits_nothing(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merges: list[tuple[Any, ...]] = []
+    merge = DeltaLakeTable.merge
+    monkeypatch.setattr(DeltaLakeTable, "merge", lambda table, *given: merges.append(given) or merge(table, *given))
+    feed = fed(tmp_path, archive, "replayed")
+    assert feed.run() is None
+    [(net, key, place)] = merges
+    assert net.num_rows == 4  # two rows, two keys that are gone
+    [done] = [
+        one["operationMetrics"]
+        for one in DeltaTable(tmp_path / "lake" / "current" / "replayed" / "t").history()
+        if one["operation"] == "MERGE"
+    ]
+    assert done["num_target_rows_inserted"] == 2
+    lake, before = feed.open().lake.open("current", "replayed", "t"), feed.version("t")
+    assert isinstance(lake, DeltaLakeTable)
+    merge(lake, net, key, FeedPlace(place.generation, place.number + 1, place.position))
     assert feed.version("t") == before
 
 

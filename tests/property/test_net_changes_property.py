@@ -1,5 +1,6 @@
 """Net changes against a model: whatever happened to keyed rows, in whole images or in parts, cut anywhere and repeated."""
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +17,14 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.columns.codes.column_codes import FORM_BYTES, FORM_NUMBER, FORM_TEXT
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.lake_table import LakeTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
 from relay.feed.rows.partial_images import completed_changes
+from relay.feed.rows.value_changes import value_changes
 from relay.schema_history.tables.source_table import Column, Table, whole_key
 
 TABLE = Table(
@@ -38,6 +41,7 @@ TABLE = Table(
     ),
     (("PRIMARY", whole_key(("k", "n"), True)),),
 )
+FORMS = {"k": FORM_TEXT, "n": FORM_NUMBER, "i": FORM_NUMBER, "b": FORM_BYTES, "d": FORM_TEXT, "sequence": FORM_NUMBER}
 COLUMNS = lake_columns(TABLE, "here")
 ROWS = TableRows("shop.t", COLUMNS, ("k", "n"), "here")
 
@@ -112,14 +116,43 @@ def changes_of(found: list[tuple[int, dict[str, Any]]]) -> pa.Table:
     )
 
 
+def with_values(found: list[tuple[int, dict[str, Any]]]) -> pa.Table:
+    """The same changes as the decoder gives them, with each value in a column of its own."""
+    made = {name: pa.array([one[name] for one in changes_of(found).to_pylist()]) for name in ("sequence", "operation")}
+    shape = json.dumps([*FORMS.items()])
+    made["shape"] = pa.array([shape] * len(found)).dictionary_encode()
+    whole = [one["after"] is None or set(one["after"]) == set(FORMS) for _, one in found]
+    made["whole"], made["odd"] = pa.array(whole).cast(pa.uint8()), pa.array([0] * len(found), pa.uint8())
+    for letter, side in (("b", "before"), ("a", "after")):
+        for number, (name, form) in enumerate(FORMS.items()):
+            values = [alone(form, (one[side] or {}).get(name)) for _, one in found]
+            made[f"{letter}{number}"] = pa.array(values, pa.binary())
+    return pa.table(made)
+
+
+def alone(form: int, value: Any) -> bytes | None:
+    if value is None:
+        return None
+    if form == FORM_BYTES:
+        return base64.b64decode(value["base64"])
+    text = json.dumps(value, ensure_ascii=False).encode()
+    return text[1:-1] if form == FORM_TEXT else text
+
+
+def same_rows(one: pa.Table, other: pa.Table) -> bool:
+    return one.schema == other.schema and sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
+
+
 def apply(table: LakeTable, found: list[tuple[int, dict[str, Any]]], place: FeedPlace, connection: Any) -> None:
     fed = table.place
     if fed is not None and fed >= place:
         return
-    changes = changes_of(found)
+    changes, by_values = changes_of(found), value_changes(connection, with_values(found), ROWS)
     try:
         net = net_changes(connection, changes, ROWS)
+        assert by_values is None or same_rows(by_values, net)
     except ImagesNotWhole:
+        assert by_values is None
         net = completed_changes(connection, changes, ROWS, table.rows_of)
     if net.num_rows:
         table.merge(net, ("k", "n"), place)
@@ -181,3 +214,16 @@ def test_whatever_happened_wherever_it_was_cut_and_repeated_the_table_is_the_mod
                 apply(table, repeated, repeated_place, connection)
             assert table.version == version
     assert shown(table) == expected(rows)
+
+
+def test_changes_in_whole_images_need_no_images(lakes: Any) -> None:
+    _table, connection = lakes()
+    first = {"k": 'q"\\', "n": 1, "i": None, "b": {"base64": "AP8="}, "d": "2020-02-29 12:00:00.125", "sequence": 0.1}
+    moved = {**first, "n": 2, "i": 18446744073709551615, "d": None}
+    found = [
+        (7, {"operation": "insert", "before": None, "after": first}),
+        (8, {"operation": "update", "before": first, "after": moved}),
+    ]
+    net = value_changes(connection, with_values(found), ROWS)
+    assert net is not None and net.num_rows == 2
+    assert same_rows(net, net_changes(connection, changes_of(found), ROWS))

@@ -9,6 +9,7 @@ from typing import Any
 
 from protocol.binlog.compression import unpack_compressed
 from protocol.columns.codes.column_codes import DONE, FULL, OPEN_PAYLOAD, OPEN_ROWS, OPEN_TABLE
+from protocol.columns.rows.row_batch import VALUE_COLUMNS
 from protocol.errors import Malformed
 
 Values = dict[str, Any]
@@ -65,6 +66,19 @@ def batch_rows(batch: Any, kinds: dict[str, str]) -> list[Values]:
         else:
             values[name] = _numbers(batch.column(name), kind, rows)
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def value_rows(columns: Any, rows: int) -> list[list[bytes | None]]:
+    """The values of each row of a batch's ValueColumns, all columns of them."""
+    columns.finish(rows)
+    found = []
+    for number in range(columns.width):
+        places = struct.unpack_from(f"<{rows + 1}i", columns.offset_bytes, columns.offsets_at(number))
+        valid = bytes(columns.valid_bytes[columns.valid_at(number) :])
+        base = columns.bytes_at(number)
+        texts = [bytes(columns.text_bytes[base + a : base + b]) for a, b in itertools.pairwise(places)]
+        found.append([text if _valid(valid, row) else None for row, text in enumerate(texts)])
+    return [list(row) for row in zip(*found, strict=True)] if found else [[] for _ in range(rows)]
 
 
 def _walk(
@@ -270,7 +284,9 @@ def changed_rows(
     """
     module = build.row_columns
     names = list(module.COLUMNS if wanted is None else wanted)
-    kinds = {name: module.COLUMNS[name] for name in names}
+    kinds = {name: module.COLUMNS[name] for name in names if name != module.VALUES}
+    if module.VALUES in names:
+        kinds |= VALUE_COLUMNS
     columns = module.RowColumns(capacity, wanted, describe is not None)
     if prepare is not None:
         prepare(columns)
@@ -278,7 +294,12 @@ def changed_rows(
     begun = False
 
     def close() -> None:
-        result.rows += batch_rows(columns.batch, kinds)
+        rows = batch_rows(columns.batch, kinds)
+        if module.VALUES in names:
+            for name in ("before_values", "after_values"):
+                for row, values in zip(rows, value_rows(getattr(columns.batch, name), len(rows)), strict=True):
+                    row[name] = values
+        result.rows += rows
         result.batches += 1
         columns.batch.begin()
 

@@ -146,7 +146,7 @@ cdef enum:
     TYPE_UUID = 23
     TYPE_INET4 = 24
     TYPE_INET6 = 25
-    COLUMN_NUMBERS = 13
+    COLUMN_NUMBERS = 14
     AT_SIZE = 1
     AT_PREFIX = 2
     AT_ARGUMENT = 3
@@ -159,6 +159,13 @@ cdef enum:
     AT_TEXT_COUNT = 10
     AT_JSON = 11
     AT_UNCERTAIN = 12
+    AT_FORM = 13
+    FORM_OTHER = 0
+    FORM_NUMBER = 1
+    FORM_TEXT = 2
+    FORM_BYTES = 3
+    FORM_DOCUMENT = 4
+    PLAN_NAMES = 3
     NAMED_BY_BINLOG = 1
     NAMED_BY_RECORD = 2
     NAMED_BY_DDL = 3

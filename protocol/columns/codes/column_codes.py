@@ -211,7 +211,7 @@ TYPE_INET4: Final = 24
 TYPE_INET6: Final = 25
 
 # A column in a plan: how its values are read, then these.
-COLUMN_NUMBERS: Final = 13
+COLUMN_NUMBERS: Final = 14
 AT_SIZE: Final = 1  # bytes; 0: behind a length
 AT_PREFIX: Final = 2  # bytes of the length
 AT_ARGUMENT: Final = 3  # digits of a fraction, precision, bytes that trailing zeros were cut from
@@ -224,6 +224,15 @@ AT_TEXT: Final = 9  # the first of its texts
 AT_TEXT_COUNT: Final = 10
 AT_JSON: Final = 11  # whether partial updates count it
 AT_UNCERTAIN: Final = 12  # whether nobody knows its sign or its character set
+AT_FORM: Final = 13  # of its values where each stands alone
+
+# How a value is written that stands alone: numbers of FORMS.
+FORM_OTHER: Final = 0  # as JSON has it, which may be of any type
+FORM_NUMBER: Final = 1
+FORM_TEXT: Final = 2  # the inside of a JSON string, with its escapes
+FORM_BYTES: Final = 3  # as they are
+FORM_DOCUMENT: Final = 4  # as JSON has it
+PLAN_NAMES: Final = 3  # of a plan in a batch: numbers of its schema, its table and its shape
 
 # Who told the names of a table's columns: numbers of NAMED.
 NAMED_BY_BINLOG: Final = 1

@@ -5,12 +5,15 @@ from protocol.columns.column_batch cimport ColumnBatch, SharedTexts, TextColumn
 from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport EventFacts
 from protocol.columns.gtid_text cimport GtidText
+from protocol.columns.rows.table_plans cimport ColumnPlans
+from protocol.columns.rows.value_columns cimport ValueColumns
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of
 
 cdef class RowBatch(ColumnBatch):
     cdef TableMaps tables
-    cdef bint makes_before, makes_after, makes_statement, makes_gtid
+    cdef ColumnPlans plans
+    cdef bint makes_before, makes_after, makes_statement, makes_gtid, makes_values
     # the group
     cdef int64_t group_start
     cdef int64_t ordinal
@@ -30,11 +33,14 @@ cdef class RowBatch(ColumnBatch):
     cdef int finding
     cdef int64_t finding_position
     # what the last walk lacked
-    cdef bint lacks_images, lacks_statement
+    cdef bint lacks_images, lacks_values, lacks_statement
+    cdef int64_t values_width
     cdef bint skips_row
+    cdef bint is_whole, is_odd
     # the batch
     cdef TextColumn before, after
-    cdef SharedTexts schemas, table_names, statements, gtids
+    cdef readonly ValueColumns before_values, after_values
+    cdef SharedTexts schemas, table_names, shapes, statements, gtids
     cdef bytearray plan_bytes
     cdef int32_t* plan_names
     cdef int64_t plan_room
@@ -48,11 +54,14 @@ cdef class RowBatch(ColumnBatch):
     cdef uint8_t* operation_out
     cdef uint8_t* finding_out
     cdef uint8_t* named_out
+    cdef uint8_t* whole_out
+    cdef uint8_t* odd_out
 
     cpdef begin_file(self)
     cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     cpdef begin(self)
     cpdef make_room(self)
+    cpdef make_value_room(self)
     @cython.locals(i=int64_t)
     cpdef forget_names(self)
     cpdef reserve_plan(self, int64_t number)

@@ -8,6 +8,8 @@ import cython
 from protocol.columns.column_batch import ColumnBatch, SharedTexts
 from protocol.columns.column_reader import EventFacts
 from protocol.columns.gtid_text import GtidText
+from protocol.columns.rows.table_plans import ColumnPlans
+from protocol.columns.rows.value_columns import ValueColumns
 from protocol.columns.tables import TableMaps
 
 if not cython.compiled:
@@ -39,8 +41,16 @@ COLUMNS = {
     "finding_position": "q",
     "named": "B",
 }
+VALUES = "values"
+"""Beside the columns: each value of the images in a column of its own. Then there are, too:"""
+VALUE_COLUMNS = {
+    "shape": "d",  # names and forms of the table's columns, see ColumnPlans
+    "whole": "B",  # whether the image after has all columns
+    "odd": "B",  # whether a value is not as its form says
+}
 
 _TEXT_ROOM = 256  # bytes of an image or a statement, at first
+_VALUE_ROOM = 24  # bytes of a value, at first
 
 
 class RowBatch(ColumnBatch):
@@ -48,13 +58,17 @@ class RowBatch(ColumnBatch):
     its table (0: it has none), and `named`, of NAMED.
     """
 
-    def __init__(self, capacity: int, wanted: Iterable[str] | None, tables: TableMaps, event: EventFacts) -> None:
+    def __init__(
+        self, capacity: int, wanted: Iterable[str] | None, tables: TableMaps, event: EventFacts, plans: ColumnPlans
+    ) -> None:
         names = set(COLUMNS if wanted is None else wanted)
-        unknown = names - set(COLUMNS)
+        self.makes_values = VALUES in names
+        unknown = names - {*COLUMNS, VALUES}
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
-        ColumnBatch.__init__(self, capacity, COLUMNS, _TEXT_ROOM)
+        ColumnBatch.__init__(self, capacity, COLUMNS | VALUE_COLUMNS if self.makes_values else COLUMNS, _TEXT_ROOM)
         self.tables = tables
+        self.plans = plans
         self.event = event
         self.makes_before = "before" in names
         self.makes_after = "after" in names
@@ -66,9 +80,14 @@ class RowBatch(ColumnBatch):
             self.before.room = 0
         if not self.makes_after:
             self.after.room = 0
-        self.lacks_images = self.lacks_statement = self.skips_row = False
+        self.before_values = ValueColumns(capacity, capacity * _VALUE_ROOM)
+        self.after_values = ValueColumns(capacity, capacity * _VALUE_ROOM)
+        self.values_width = 0
+        self.lacks_images = self.lacks_values = self.lacks_statement = self.skips_row = False
+        self.is_whole = self.is_odd = False
         self.schemas = SharedTexts(capacity, 1024, 16384)
         self.table_names = SharedTexts(capacity, 1024, 16384)
+        self.shapes = SharedTexts(capacity, 1024, 16384)
         self.statements = SharedTexts(capacity, capacity, capacity * _TEXT_ROOM + 4096)
         self.gtids = SharedTexts(capacity, capacity, capacity * 48 + 4096)
         self.statement_room = 4096
@@ -103,10 +122,12 @@ class RowBatch(ColumnBatch):
     def begin(self) -> None:
         """Another batch: fresh buffers."""
         ColumnBatch.begin(self)
-        self.lacks_images = False
+        self.lacks_images = self.lacks_values = False
+        self.before_values.begin()
+        self.after_values.begin()
         self.statement_number = -1
         self.gtid_number = -1
-        for texts in (self.schemas, self.table_names, self.statements, self.gtids):
+        for texts in (self.schemas, self.table_names, self.shapes, self.statements, self.gtids):
             texts.begin()
         self.forget_names()
         self.transaction_out = self.i64("transaction")
@@ -118,6 +139,8 @@ class RowBatch(ColumnBatch):
         self.operation_out = self.u8("operation")
         self.finding_out = self.u8("finding")
         self.named_out = self.u8("named")
+        self.whole_out = self.u8("whole")
+        self.odd_out = self.u8("odd")
         self.finding_position_out = self.i64("finding_position")
 
     def dictionary_column(self, name: str) -> tuple[bytearray, bytearray, int, bytearray, bytearray]:
@@ -125,6 +148,7 @@ class RowBatch(ColumnBatch):
         texts = {
             "schema": self.schemas,
             "table": self.table_names,
+            "shape": self.shapes,
             "statement": self.statements,
             "gtid": self.gtids,
         }[name]
@@ -143,22 +167,32 @@ class RowBatch(ColumnBatch):
                 if not self.skips_row:
                     self.before.room *= 2
                     self.after.room *= 2
-            for texts in (self.schemas, self.table_names, self.statements, self.gtids):
+            if self.lacks_values:
+                self.make_value_room()
+            for texts in (self.schemas, self.table_names, self.shapes, self.statements, self.gtids):
                 texts.make_room()
             self.begin()
+
+    def make_value_room(self) -> None:
+        """For the row that found none for its values."""
+        for values in (self.before_values, self.after_values):
+            if self.values_width > values.width or values.lacks_room:
+                self.skips_row = values.room * (values.width or 1) >= LARGEST_IMAGES
+                if not self.skips_row:
+                    values.make_room(self.values_width)
 
     # ---- what rows share ----
 
     def forget_names(self) -> None:
         """No plan's names are in the batch."""
         for i in range(self.plan_room):
-            self.plan_names[2 * i] = -1
+            self.plan_names[PLAN_NAMES * i] = -1
 
     def reserve_plan(self, number: int) -> None:
-        """Makes room for the numbers of the names of plans up to this one: schema i32, -1 where the batch has none, table i32."""
+        """Makes room for the numbers of the names of plans up to this one: schema i32, -1 where the batch has none, table, shape."""
         if number >= self.plan_room:
             more = 2 * (number + 1) - self.plan_room
-            self.plan_bytes = self.plan_bytes + b"\xff" * (8 * more)
+            self.plan_bytes = self.plan_bytes + b"\xff" * (4 * PLAN_NAMES * more)
             self.plan_names = ints_of(self.plan_bytes)
             self.plan_room += more
 
@@ -180,7 +214,7 @@ class RowBatch(ColumnBatch):
 
     def add_names(self) -> bool:
         """Sees to it that the names of the plan's table are in the batch; False: no room."""
-        names = 2 * self.plan
+        names = PLAN_NAMES * self.plan
         if self.plan_names[names] >= 0:
             return True
         slot = self.tables.row_slot
@@ -189,6 +223,12 @@ class RowBatch(ColumnBatch):
         if number < 0:
             return False
         self.plan_names[names + 1] = number
+        if self.makes_values:
+            start = self.plans.shapes[2 * self.plan]
+            number = self.shapes.add(self.plans.arena, start, start + self.plans.shapes[2 * self.plan + 1])
+            if number < 0:
+                return False
+            self.plan_names[names + 2] = number
         start = self.tables.slots[slot + SLOT_SCHEMA]
         number = self.schemas.add(self.tables.arena, start, start + self.tables.slots[slot + SLOT_SCHEMA_LENGTH])
         if number < 0:
@@ -241,9 +281,14 @@ class RowBatch(ColumnBatch):
         self.finding_out[n] = finding
         self.finding_position_out[n] = finding_position
         self.named_out[n] = self.named if self.plan > 0 else 0
+        if self.makes_values:
+            self.whole_out[n] = self.is_whole
+            self.odd_out[n] = self.is_odd
         if self.plan > 0:
-            self.schemas.put(n, self.plan_names[2 * self.plan])
-            self.table_names.put(n, self.plan_names[2 * self.plan + 1])
+            self.schemas.put(n, self.plan_names[PLAN_NAMES * self.plan])
+            self.table_names.put(n, self.plan_names[PLAN_NAMES * self.plan + 1])
+            if self.makes_values:
+                self.shapes.put(n, self.plan_names[PLAN_NAMES * self.plan + 2])
         if self.statement_number >= 0:
             self.statements.put(n, self.statement_number)
         if self.gtid_number >= 0:

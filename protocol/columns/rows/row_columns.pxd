@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport ColumnReader, GroupReader
 from protocol.columns.rows.row_batch cimport RowBatch
+from protocol.columns.rows.row_values cimport RowValues
 from protocol.columns.rows.row_writer cimport RowWriter
 from protocol.columns.rows.table_plans cimport RowTables
 from protocol.columns.tables cimport is_packed

@@ -15,7 +15,9 @@ from protocol.columns.column_reader import ColumnReader, GroupReader
 from protocol.columns.rows.row_batch import COLUMNS as COLUMNS
 from protocol.columns.rows.row_batch import NAMED as NAMED
 from protocol.columns.rows.row_batch import OPERATIONS as OPERATIONS
+from protocol.columns.rows.row_batch import VALUES as VALUES
 from protocol.columns.rows.row_batch import RowBatch
+from protocol.columns.rows.row_values import RowValues
 from protocol.columns.rows.row_writer import RowWriter
 from protocol.columns.rows.table_plans import RowTables
 
@@ -29,16 +31,17 @@ if not cython.compiled:
 class RowColumns(GroupReader):
     """Rows of changed rows, in `batch`, `capacity` of them at most, from the events that `take` is given.
 
-    `wanted`: names of COLUMNS, None for all; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE at a
+    `wanted`: names of COLUMNS, None for all, and VALUES; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE at a
     Table_map not seen before: `asked_table` is schema, table, the type codes and their arguments, to be answered with `described` or
     `not_described`; `asked_position` is where the event stands.
     """
 
     def __init__(self, capacity: int, wanted: Iterable[str] | None = None, asks: bool = False) -> None:
         GroupReader.__init__(self)
-        self.batch = RowBatch(capacity, wanted, self.tables, self.event)
-        self.writer = RowWriter(self.tables, self.batch)
-        self.plans = RowTables(self.tables, self.writer.values.plans, asks)
+        values = RowValues()
+        self.batch = RowBatch(capacity, wanted, self.tables, self.event, values.plans)
+        self.writer = RowWriter(self.tables, self.batch, values)
+        self.plans = RowTables(self.tables, values.plans, asks)
         self.asked_position = 0
         self.time_from = -FAR
         self.time_to = FAR

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from protocol.columns.column_batch cimport TextColumn
 from protocol.columns.codes.column_codes cimport *
 from protocol.columns.rows.table_plans cimport ColumnPlans
+from protocol.columns.rows.value_columns cimport ValueColumns
 from protocol.columns.tables cimport ImageColumns
 from protocol.columns.text.charset_text cimport CharsetText
 from protocol.columns.text.json_binary cimport JsonBinary
@@ -28,6 +29,7 @@ cdef class RowValues:
     cdef int64_t plan
     cdef readonly bint malformed
     cdef readonly bint uncertain
+    cdef readonly bint odd
     cdef readonly int64_t cursor
     cdef bytearray padded_bytes
     cdef uint8_t* padded
@@ -39,7 +41,22 @@ cdef class RowValues:
     cdef int64_t put_image(
         self, TextColumn column, ImageColumns columns, const uint8_t* p, int64_t start, int64_t stop, int64_t partial
     ) noexcept nogil
-    @cython.locals(kind=cython.int, size=int64_t, prefix=int64_t, start=int64_t, end=int64_t, done=int64_t)
+    @cython.locals(
+        bits="const uint8_t*", bitmap=int64_t, c=int64_t, nulls=int64_t, k=int64_t, i=int64_t, json=int64_t, is_partial=cython.bint,
+        base=int64_t, at=int64_t
+    )
+    cdef int64_t put_values(
+        self, ValueColumns values, ImageColumns columns, const uint8_t* p, int64_t start, int64_t stop, int64_t partial
+    ) noexcept nogil
+    @cython.locals(form=cython.int, done=int64_t, before=uint8_t)
+    cdef int64_t put_alone(
+        self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t stop, int64_t c, bint partial
+    ) noexcept nogil
+    @cython.locals(start=int64_t, size=int64_t, padded=int64_t, i=int64_t)
+    cdef int64_t put_bytes(self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t stop, int64_t c) noexcept nogil
+    @cython.locals(prefix=int64_t, start=int64_t, size=int64_t)
+    cdef int64_t value_start(self, const uint8_t* p, int64_t stop, int64_t c) noexcept nogil
+    @cython.locals(kind=cython.int, size=int64_t, start=int64_t, end=int64_t, done=int64_t)
     cdef int64_t put_value(
         self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t stop, int64_t c, bint partial
     ) noexcept nogil

@@ -9,6 +9,7 @@ import cython
 from protocol.binlog.compression import unpack_column
 from protocol.columns.column_batch import TextColumn
 from protocol.columns.rows.table_plans import ColumnPlans
+from protocol.columns.rows.value_columns import ValueColumns
 from protocol.columns.tables import ImageColumns
 from protocol.columns.text.charset_text import CharsetText
 from protocol.columns.text.json_binary import JsonBinary
@@ -83,7 +84,8 @@ def load_little(p: Bytes, at: int, size: int) -> int:
 
 class RowValues:
     """Writes images of the table whose plan is `plan`. `malformed` is set where a value was not what its type says, and was
-    shown as bytes; `uncertain`, where it was read as if its sign or character set were known;
+    shown as bytes; `uncertain`, where it was read as if its sign or character set were known; `odd`, where a value that stands alone
+    is not as the form of its column says;
     `charsets.failure` where Python code below the walk failed: whoever walks raises it.
     """
 
@@ -94,6 +96,7 @@ class RowValues:
         self.plan = 0
         self.malformed = False
         self.uncertain = False
+        self.odd = False
         self.cursor = 0
         self.padded_bytes = bytearray(1024)
         self.padded = bytes_of(self.padded_bytes)
@@ -156,11 +159,87 @@ class RowValues:
         out[at] = 125
         return at + 1
 
-    def put_value(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int, partial: bool) -> int:
-        """The value at `cursor`, which moves behind it, of the column whose numbers begin at `c`."""
-        kind = self.plans.columns[c]
-        if kind == TYPE_UNKNOWN:
-            return IMAGE_UNKNOWN_TYPE
+    def put_values(
+        self, values: ValueColumns, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
+    ) -> int:
+        """As put_image, with each value in a column of its own; returns where the image ends."""
+        bits = columns.bits
+        bitmap = columns.at
+        c = self.plans.first[self.plan] - COLUMN_NUMBERS
+        nulls = start
+        start += (columns.present + 7) >> 3
+        if start > stop:
+            return IMAGE_MALFORMED
+        if columns.width > values.width:
+            return NO_ROOM
+        self.cursor = start
+        k = 0
+        json = 0
+        for i in range(columns.width):
+            c += COLUMN_NUMBERS
+            is_partial = False
+            if self.plans.columns[c + AT_JSON]:
+                if partial >= 0:
+                    is_partial = p[partial + (json >> 3)] >> (json & 7) & 1 != 0
+                json += 1
+            if not bits[bitmap + (i >> 3)] >> (i & 7) & 1:
+                values.note(i, -1)
+                continue
+            if p[nulls + (k >> 3)] >> (k & 7) & 1:
+                values.note(i, -1)
+            else:
+                base = values.base(i)
+                at = self.put_alone(values.data, base + values.used(i), base + values.room, p, stop, c, is_partial)
+                if at < 0:
+                    return at
+                values.note(i, at - base)
+            k += 1
+        return self.cursor
+
+    def put_alone(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int, partial: bool) -> int:
+        """As put_value, in the form of the column."""
+        if room - at < SPARE:
+            return NO_ROOM
+        form = self.plans.columns[c + AT_FORM]
+        if form == FORM_BYTES:
+            return self.put_bytes(out, at, room, p, stop, c)
+        if form != FORM_TEXT:
+            done = self.put_value(out, at, room, p, stop, c, partial)
+            if partial or form == FORM_OTHER or (form == FORM_NUMBER and out[at] == 34):
+                self.odd = True
+            return done
+        # its quotation mark takes the place of the byte before for a moment
+        before = out[at - 1]
+        done = self.put_value(out, at - 1, room, p, stop, c, partial)
+        if done > 0:
+            if out[at - 1] == 34:
+                done -= 1
+            else:
+                self.odd = True
+                done = at
+        out[at - 1] = before
+        return done
+
+    def put_bytes(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int) -> int:
+        """The bytes at `cursor`; of a BINARY with the trailing zeros that are not stored."""
+        start = self.value_start(p, stop, c)
+        if start < 0:
+            return start
+        size = self.cursor - start
+        padded = self.plans.columns[c + AT_ARGUMENT]
+        if padded < size:
+            padded = size
+        if room - at < padded:
+            return NO_ROOM
+        if self.plans.columns[c + AT_UNCERTAIN]:
+            self.uncertain = True
+        copy_bytes(out, at, p, start, size)
+        for i in range(at + size, at + padded):
+            out[i] = 0
+        return at + padded
+
+    def value_start(self, p: Bytes, stop: int, c: int) -> int:
+        """Where the bytes of the value at `cursor` begin; `cursor` moves to their end. IMAGE_MALFORMED."""
         prefix = self.plans.columns[c + AT_PREFIX]
         start = self.cursor
         if prefix == 0:
@@ -177,10 +256,21 @@ class RowValues:
             else:
                 size = load32(p, start)
             start += prefix
-        end = start + size
-        if end > stop:
+        if start + size > stop:
             return IMAGE_MALFORMED
-        self.cursor = end
+        self.cursor = start + size
+        return start
+
+    def put_value(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int, partial: bool) -> int:
+        """The value at `cursor`, which moves behind it, of the column whose numbers begin at `c`."""
+        kind = self.plans.columns[c]
+        if kind == TYPE_UNKNOWN:
+            return IMAGE_UNKNOWN_TYPE
+        start = self.value_start(p, stop, c)
+        if start < 0:
+            return start
+        end = self.cursor
+        size = end - start
         if kind == TYPE_INTEGER:
             if self.plans.columns[c + AT_UNCERTAIN] and p[end - 1] >= 0x80:
                 self.uncertain = True

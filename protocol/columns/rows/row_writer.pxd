@@ -5,6 +5,7 @@ from protocol.columns.column_batch cimport TextColumn
 from protocol.columns.codes.column_codes cimport *
 from protocol.columns.rows.row_batch cimport RowBatch
 from protocol.columns.rows.row_values cimport RowValues
+from protocol.columns.rows.value_columns cimport ValueColumns
 from protocol.columns.tables cimport ImageColumns, TableMaps, inserts_rows, updates_rows
 from protocol.kernel.codes cimport *
 
@@ -32,6 +33,9 @@ cdef class RowWriter:
     cdef int put_rest(self, const uint8_t* p, int64_t stop) noexcept nogil
     @cython.locals(n=int64_t, at=int64_t, partial=int64_t, finding=cython.int)
     cdef int64_t put_row(self, const uint8_t* p, int64_t stop) noexcept nogil
+    cdef bint put_values(
+        self, ValueColumns values, ImageColumns columns, const uint8_t* p, int64_t at, int64_t stop, int64_t partial
+    ) noexcept nogil
     cdef int64_t put_image(
         self, TextColumn column, bint made, ImageColumns columns, const uint8_t* p, int64_t at, int64_t stop, int64_t partial
     ) noexcept nogil

@@ -6,6 +6,7 @@ import cython
 from protocol.columns.column_batch import TextColumn
 from protocol.columns.rows.row_batch import RowBatch
 from protocol.columns.rows.row_values import RowValues
+from protocol.columns.rows.value_columns import ValueColumns
 from protocol.columns.tables import ImageColumns, TableMaps
 
 if not cython.compiled:
@@ -20,10 +21,10 @@ class RowWriter:
     what is wrong with the event itself.
     """
 
-    def __init__(self, tables: TableMaps, batch: RowBatch) -> None:
+    def __init__(self, tables: TableMaps, batch: RowBatch, values: RowValues) -> None:
         self.tables = tables
         self.batch = batch
-        self.values = RowValues()
+        self.values = values
         self.before_end = self.after_end = self.image_end = 0
         self.operation = 0
         self.partial = False
@@ -106,7 +107,10 @@ class RowWriter:
         partial = -1
         self.values.malformed = False
         self.values.uncertain = False
+        self.values.odd = False
         if self.operation != OPERATION_INSERT:
+            if not self.put_values(self.batch.before_values, self.tables.before, p, at, stop, partial):
+                return self.image_end
             at = self.put_image(self.batch.before, self.batch.makes_before, self.tables.before, p, at, stop, partial)
             if at < 0:
                 return at
@@ -117,6 +121,8 @@ class RowWriter:
                 if at < 0:
                     return IMAGE_MALFORMED
                 partial = self.tables.partial_at
+            if not self.put_values(self.batch.after_values, self.tables.after, p, at, stop, partial):
+                return self.image_end
             at = self.put_image(self.batch.after, self.batch.makes_after, self.tables.after, p, at, stop, partial)
             if at < 0:
                 return at
@@ -137,10 +143,32 @@ class RowWriter:
         self.close_image(
             self.batch.after, self.batch.makes_after and self.operation != OPERATION_DELETE, self.after_end
         )
+        if self.batch.makes_values and not self.batch.skips_row:
+            if self.operation != OPERATION_INSERT:
+                self.batch.before_values.close(n, self.tables.before.width)
+            if self.operation != OPERATION_DELETE:
+                self.batch.after_values.close(n, self.tables.after.width)
+            self.batch.is_odd = self.values.odd
+            self.batch.is_whole = (
+                self.operation == OPERATION_DELETE or self.tables.after.present == self.tables.after.width
+            )
         self.batch.skips_row = False
         self.batch.put(self.operation, finding, self.batch.event.position if finding else 0)
         self.batch.ordinal += 1
         return at
+
+    def put_values(
+        self, values: ValueColumns, columns: ImageColumns, p: Bytes, at: int, stop: int, partial: int
+    ) -> bool:
+        """Puts the values of the image at p[at:] where the row's are, if they are made. False: `image_end` says why not."""
+        if self.batch.skips_row or not self.batch.makes_values:
+            return True
+        self.image_end = self.values.put_values(values, columns, p, at, stop, partial)
+        if self.image_end == NO_ROOM:
+            self.batch.lacks_values = True
+            self.batch.values_width = columns.width
+            values.lacks_room = columns.width <= values.width
+        return self.image_end >= 0
 
     def put_image(
         self, column: TextColumn, made: bool, columns: ImageColumns, p: Bytes, at: int, stop: int, partial: int

@@ -12,12 +12,14 @@ cdef class ColumnPlans:
     cdef readonly int64_t column_count
     cdef int64_t text_count
     cdef int64_t arena_used
-    cdef bytearray named_bytes, first_bytes, column_bytes, text_bytes, arena_bytes
+    cdef bytearray named_bytes, first_bytes, shape_bytes, column_bytes, text_bytes, arena_bytes
     cdef int64_t* first
+    cdef int64_t* shapes
     cdef uint8_t* named
     cdef int64_t* columns
     cdef int64_t* texts
     cdef uint8_t* arena
+    cdef list names
     cdef CharsetText charsets
 
 @cython.final

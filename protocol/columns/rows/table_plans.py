@@ -55,6 +55,19 @@ _TYPES = {
     FIELD_STRING: TYPE_TEXT,
     FIELD_GEOMETRY: TYPE_GEOMETRY,
 }
+_FORMS = {
+    TYPE_INTEGER: FORM_NUMBER,
+    TYPE_FLOAT: FORM_NUMBER,
+    TYPE_DOUBLE: FORM_NUMBER,
+    TYPE_BIT: FORM_NUMBER,
+    TYPE_YEAR: FORM_NUMBER,
+    TYPE_JSON: FORM_DOCUMENT,
+    TYPE_GEOMETRY: FORM_DOCUMENT,
+    TYPE_VECTOR: FORM_DOCUMENT,
+    TYPE_UNKNOWN: FORM_OTHER,
+    TYPE_NOTHING: FORM_OTHER,
+    TYPE_MISFIT: FORM_OTHER,
+}  # all others are texts
 _UNKNOWN_CHARSET = "?"  # in a description: it has one, and nobody knows which
 _NATIVE = {"uuid": (TYPE_UUID, 16), "inet4": (TYPE_INET4, 4), "inet6": (TYPE_INET6, 16)}
 
@@ -63,7 +76,8 @@ class ColumnPlans:
     """Plans by number, from 1; 0 is none. Memory grows with the number of different Table_maps, until `reset`.
 
     A plan is COLUMN_NUMBERS numbers for each column, in `columns` from first[plan] on. Texts (names, those of ENUM and SET) stand
-    in one arena, as JSON; `texts` has offset and length of each. `named[plan]`: who told the columns' names.
+    in one arena, as JSON; `texts` has offset and length of each. `named[plan]`: who told the columns' names. Offset and length of the
+    plan's own text are in `shapes` from 2 * plan on: a list of each column's name and form, as JSON.
     """
 
     def __init__(self, charsets: CharsetText) -> None:
@@ -77,11 +91,14 @@ class ColumnPlans:
         self.text_count = 0
         self.arena_used = 0
         self.first_bytes = bytearray(8 * 16)
+        self.shape_bytes = bytearray(8 * 2 * 16)
+        self.names: list[str] = []
         self.named_bytes = bytearray(16)
         self.column_bytes = bytearray(8 * COLUMN_NUMBERS * 64)
         self.text_bytes = bytearray(8 * 2 * 64)
         self.arena_bytes = bytearray(4096)
         self.first = longs_of(self.first_bytes)
+        self.shapes = longs_of(self.shape_bytes)
         self.named = bytes_of(self.named_bytes)
         self.columns = longs_of(self.column_bytes)
         self.texts = longs_of(self.text_bytes)
@@ -94,6 +111,7 @@ class ColumnPlans:
         `named_by`: who described them.
         """
         numbers: list[int] = []
+        self.names = []
         for i, column in enumerate(columns):
             numbers += self._row(i, column, widths[i * 4 : i * 4 + 3], described[i] if described is not None else None)
         first = self.column_count * COLUMN_NUMBERS
@@ -103,6 +121,12 @@ class ColumnPlans:
         self.count += 1
         self.first_bytes = _put(self.first_bytes, 8 * self.count, array("q", [first]).tobytes())
         self.first = longs_of(self.first_bytes)
+        forms = numbers[AT_FORM::COLUMN_NUMBERS]
+        shape = self._stored(
+            json.dumps([*zip(self.names, forms, strict=True)], ensure_ascii=False).encode("utf-8", "replace")
+        )
+        self.shape_bytes = _put(self.shape_bytes, 16 * self.count, array("q", shape).tobytes())
+        self.shapes = longs_of(self.shape_bytes)
         if all(column.name is not None for column in columns):
             named_by = NAMED_BY_BINLOG
         elif described is None:
@@ -161,7 +185,11 @@ class ColumnPlans:
         uncertain = (kind == TYPE_INTEGER and unsigned is None) or (
             kind in (TYPE_TEXT, TYPE_COMPRESSED) and not has_charset
         )
-        key = self._text(("@" + str(i + 1) if name is None else name.decode("utf-8", "replace")), '"%s":')
+        form = FORM_BYTES if kind == TYPE_TEXT and mode == CHARSET_BINARY else _FORMS.get(kind, FORM_TEXT)
+        if (kind in (TYPE_ENUM, TYPE_SET) and not texts) or (kind == TYPE_COMPRESSED and mode == CHARSET_BINARY):
+            form = FORM_OTHER
+        self.names.append("@" + str(i + 1) if name is None else name.decode("utf-8", "replace"))
+        key = self._text(self.names[-1], '"%s":')
         first_text = self.text_count
         pairs: list[int] = []
         for text in texts or ():
@@ -182,11 +210,15 @@ class ColumnPlans:
             len(pairs) // 2,
             column.type == FIELD_JSON,
             uncertain,
+            form,
         ]
 
     def _text(self, text: str, form: str) -> list[int]:
         """Offset and length of the JSON text in the arena."""
-        data = (form % json.dumps(text, ensure_ascii=False)[1:-1]).encode("utf-8", "replace")
+        return self._stored((form % json.dumps(text, ensure_ascii=False)[1:-1]).encode("utf-8", "replace"))
+
+    def _stored(self, data: bytes) -> list[int]:
+        """Offset and length in the arena."""
         at = self.arena_used
         self.arena_bytes = _put(self.arena_bytes, at, data)
         self.arena = bytes_of(self.arena_bytes)

@@ -17,7 +17,7 @@ from protocol.columns.statement_columns import StatementBatch, StatementColumns
 from protocol.columns.transaction_columns import TransactionBatch, TransactionColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.other_findings import OtherFindings
-from relay.audit.decode.rows import read_rows
+from relay.audit.decode.rows import RowOptions, read_rows
 from relay.audit.decode.split_reader import SplitReader
 from relay.audit.decode.time_filter import RowFilter
 from relay.audit.decode.unpack import take_run
@@ -49,11 +49,15 @@ _FIRST_OF_TRANSACTIONS: Final = ROWS_UNREADABLE
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a split is read: the level, its columns in order, and whether the first finding is an error."""
+    """How a split is read: the level, its columns in order, and whether the first finding is an error.
+
+    values: of level rows, also each value of the images in a column of its own, behind the others (see value_columns).
+    """
 
     level: str
     columns: tuple[str, ...]
     failfast: bool
+    values: bool = False
 
 
 def read_split(
@@ -69,7 +73,7 @@ def read_split(
         yield from _finding_batch(finding, split, options)
     reader = SplitReader(store, split)
     if options.level == "rows":
-        batches = read_rows(store, reader, split, options.columns, options.failfast, wanted)
+        batches = read_rows(store, reader, split, RowOptions(options.columns, options.failfast, options.values), wanted)
     elif _leaves_events_out(options, wanted):
         others = OtherFindings(reader, split, options.level, options.columns, failfast=options.failfast)
         batches = others.beside(_LEVELS[options.level](reader, split, replace(options, columns=others.columns), wanted))

@@ -1,16 +1,18 @@
 """Level rows: each row that a transaction changed, with its images as JSON, as Arrow batches."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.columns.codes.column_codes import FULL, OPEN_TABLE
-from protocol.columns.rows.row_columns import NAMED, OPERATIONS, RowColumns
+from protocol.columns.rows.row_columns import NAMED, OPERATIONS, VALUES, RowColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader
 from relay.audit.decode.unpack import take_run
+from relay.audit.decode.value_arrays import value_arrays
 from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
 from relay.audit.plan.recorded import Describer, told_schema
 from relay.audit.plan.schemas import arrow_schema
@@ -31,12 +33,21 @@ _SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
 _IN_ORDER: Final = arrays.rising(_ROWS)
 
 
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """Columns, in order; whether the first finding is an error; whether each value has a column of its own, too."""
+
+    columns: tuple[str, ...]
+    failfast: bool
+    values: bool = False
+
+
 def read_rows(
-    store: Store, reader: SplitReader, split: Split, columns: tuple[str, ...], failfast: bool, wanted: Wanted
+    store: Store, reader: SplitReader, split: Split, options: RowOptions, wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
-    made = _row_columns(columns, wanted)
-    batches = _Batches(made, columns, split, failfast)
+    made = _row_columns(options, wanted)
+    batches = _Batches(made, options, split)
     directory, base = _directory(split.path), _base(split.path)
     answers = _Answers(made, Describer(lambda: told_schema(store, directory, base, split.stop), base))
 
@@ -57,8 +68,10 @@ def read_rows(
     yield from batches.full()
 
 
-def _row_columns(columns: tuple[str, ...], wanted: Wanted) -> RowColumns:
-    needed = {_NEEDS.get(name, name) for name in columns if name != "file"}
+def _row_columns(options: RowOptions, wanted: Wanted) -> RowColumns:
+    needed = {_NEEDS.get(name, name) for name in options.columns if name != "file"}
+    if options.values:
+        needed.add(VALUES)
     made = RowColumns(_ROWS, sorted(needed | {"position", "finding", "finding_position"}), asks=True)
     schemas, tables = (
         [value.encode() for value in wanted.names[name]] if name in wanted.names else None
@@ -127,12 +140,13 @@ class _Shared:
 class _Batches:
     """Makes Arrow batches of what the kernel filled."""
 
-    def __init__(self, made: RowColumns, columns: tuple[str, ...], split: Split, failfast: bool) -> None:
+    def __init__(self, made: RowColumns, options: RowOptions, split: Split) -> None:
         self._made = made
-        self._columns = columns
+        self._columns = options.columns
         self._split = split
-        self._failfast = failfast
-        self._schema = arrow_schema("rows", columns)
+        self._failfast = options.failfast
+        self._values = options.values
+        self._schema = arrow_schema("rows", options.columns)
         self._file = arrays.Repeated(split.name)
 
     def full(self) -> Iterator[pa.RecordBatch]:
@@ -180,12 +194,31 @@ class _Batches:
                 return shared[name].part(start, count)
             return special[name]() if name in special else numbers(name)
 
-        return pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
+        batch = pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
+        if not self._values:
+            return batch
+        more: dict[str, pa.Array] = {"shape": self._shapes().slice(start, count)}
+        more |= {name: numbers(name, "B") for name in ("whole", "odd")}
+        more |= {
+            name: one.slice(start, count) for name, one in value_arrays(made.before_values, made.after_values, rows)
+        }
+        return pa.RecordBatch.from_arrays(
+            [*batch.columns, *more.values()],
+            schema=pa.schema([*self._schema, *(pa.field(name, one.type) for name, one in more.items())]),
+        )
 
     def _shared(self, name: str) -> _Shared:
         made = self._made.batch
         indices, validity, count, offsets, data = made.dictionary_column(name)
         return _Shared(arrays.numbers(indices, "i", made.rows, validity), arrays.texts(offsets, data, count))
+
+    def _shapes(self) -> pa.Array:
+        """Long texts, few of them: numbers of them."""
+        made = self._made.batch
+        indices, validity, count, offsets, data = made.dictionary_column("shape")
+        return pa.DictionaryArray.from_arrays(
+            arrays.numbers(indices, "i", made.rows, validity), arrays.texts(offsets, data, count)
+        )
 
     def _first_finding(self) -> BinlogUnreadable:
         made = self._made.batch

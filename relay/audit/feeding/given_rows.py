@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.archive_reading import ROW_COLUMNS, ArchiveReading
+from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
 from relay.feed.feed_batch import AT, with_places
 from relay.feed.rows.feed_place import FeedPlace
 
@@ -25,15 +25,17 @@ class GivenRows(ArchiveReading):
         """Nothing is given any more."""
         self._given = None
 
-    def rows(self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None) -> pa.Table:
+    def rows(
+        self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
+    ) -> pa.Table:
         """The changed rows in [start, end)."""
         if self._given is None or start < self._given[0] or end > self._given[1]:
-            return super().rows(start, end, schemas)
+            return super().rows(start, end, schemas, wanted)
         rows = self._given[2]
         if not rows.num_rows:
             return rows
         if rows.column("sequence").null_count:
-            return super().rows(start, end, schemas)  # what is wrong has no order
+            return super().rows(start, end, schemas, wanted)  # what is wrong has no order
         rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
         within = pc.and_(pc.greater_equal(rows.column(AT), start.version), pc.less(rows.column(AT), end.version))
         return rows.filter(within).drop_columns([AT])

@@ -1,6 +1,7 @@
 """What a relay recorded of its source's tables, for readers of its archive: names for columns that the binlog leaves unnamed."""
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -45,6 +46,7 @@ class _Told:
 # Spark's workers live for many tasks; each archive's file is parsed once in a worker, and again when it was written to.
 _parsed: dict[str, _Parsed] = {}
 _told: dict[str, _Told] = {}
+_telling: Final = threading.Lock()
 
 
 def recorded_schema(store: Store, directory: str) -> RecordedSchema:
@@ -61,6 +63,11 @@ def told_schema(store: Store, directory: str, file: str, stop: int | None) -> Re
 
     Statements that nobody recorded are looked for in the binlogs, once in a process. Raises: OSError.
     """
+    with _telling:
+        return _told_schema(store, directory, file, stop)
+
+
+def _told_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
     parsed = _read(store, directory)
     path = store.join(directory, file)
     series = path.rpartition(".")[0]

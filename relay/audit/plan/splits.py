@@ -161,7 +161,9 @@ def plan_file(
         cuts = []
         if not whole_files and size - start > 2 * split_bytes and format_event:
             if records is None or not records.count:
-                records = _Records.of(_scan(reader, size, start, format_event)[1])
+                records = _records_up_to(store, file.path, reader, format_event, size)
+                if not records.count:  # it cannot be walked over from its beginning
+                    records = _Records.of(_scan(reader, size, start, format_event)[1])
             cuts = _cuts(records, start, size, split_bytes)
         findings = sources.follow(file, format_event) if sources is not None and start == FIRST_EVENT else ()
         if file.damaged and stop is None:
@@ -278,6 +280,10 @@ class _Records:
     def __getitem__(self, number: int) -> IndexRecord:
         return IndexRecord(*RECORD.unpack_from(self._data, number * RECORD_SIZE))
 
+    def bytes_before(self, offset: int) -> bytes:
+        """The records of places before `offset`, as they are stored."""
+        return self._data[: self.first_from(offset) * RECORD_SIZE]
+
     def first_from(self, offset: int) -> int:
         """Number of the first record whose offset is at or behind `offset`."""
         low, high = 0, self.count
@@ -288,6 +294,44 @@ class _Records:
             else:
                 high = middle
         return low
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    """Records of [FIRST_EVENT, upto) of a file that had this head; `upto` is a boundary."""
+
+    head: bytes
+    upto: int
+    data: bytes
+
+
+# A reader that goes from place to place asks for each of them: what was walked over is not walked over again.
+_walked: dict[str, _Walked] = {}
+_MOST_WALKED: Final = 64
+
+
+def _records_up_to(store: Store, path: str, reader: Reader, format_event: bytes, size: int) -> _Records:
+    """Records of a file up to `size`: those of its index, or such as are made by walking over it, once in a process.
+
+    None of them where there is no index and it cannot be walked over.
+    """
+    found = _Records(store, path)
+    if found.count:
+        return found
+    known = _walked.get(path)
+    if known is None or known.head != format_event:
+        known = _Walked(format_event, FIRST_EVENT, b"")
+    if known.upto < size:
+        boundary, more, whole = _scan(reader, size, known.upto, format_event)
+        if not whole:
+            return found
+        # behind the boundary another walk makes them again
+        kept = _Records.of(known.data + more)
+        known = _Walked(format_event, boundary, kept.bytes_before(boundary))
+        while len(_walked) >= _MOST_WALKED:
+            _walked.pop(next(iter(_walked)), None)
+        _walked[path] = known
+    return _Records.of(known.data)
 
 
 def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[int]:
@@ -355,7 +399,11 @@ def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
         format_event = _format_event(begin, size)
         if not format_event:
             return FIRST_EVENT
-        return _last_boundary(reader, size, format_event, _Records(store, file.path), start)[0]
+        is_known = file.path in _walked
+        records = (
+            _records_up_to(store, file.path, reader, format_event, size) if is_known else _Records(store, file.path)
+        )
+        return _last_boundary(reader, size, format_event, records, start)[0]
     finally:
         reader.close()
 
@@ -372,6 +420,7 @@ def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
         format_event = _format_event(read_start(reader), reader.size)
         if position > reader.size or not format_event:
             return False
-        return _last_boundary(reader, position, format_event, _Records(store, file.path))[0] == position
+        records = _records_up_to(store, file.path, reader, format_event, position)
+        return _last_boundary(reader, position, format_event, records)[0] == position
     finally:
         reader.close()

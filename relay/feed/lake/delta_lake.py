@@ -16,6 +16,8 @@ from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 
 _BATCH_ROWS: Final = 1 << 16
+_FILE_BYTES: Final = str(8 << 20)
+"""Of a file, at most: a MERGE writes each file anew that has one of its keys."""
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
@@ -76,9 +78,11 @@ class DeltaLakeTable:
             commit_properties=_commit(place),
         )
         columns = {_name(one.name): f"s.{_name(one.name)}" for one in known}
-        newer = f"s.{_name(SEQUENCE)} >= t.{_name(SEQUENCE)}"
-        merger.when_matched_delete(f"s.{_name(DELETED)} AND {newer}").when_matched_update(
-            updates=columns, predicate=f"NOT s.{_name(DELETED)} AND {newer}"
+        newer, same = (f"s.{_name(SEQUENCE)} {sign} t.{_name(SEQUENCE)}" for sign in (">", "="))
+        # A snapshot's rows have the sequence of what follows it; a row that is the same already is not written again.
+        differs = " OR ".join(f"(s.{name} IS DISTINCT FROM t.{name})" for name in columns)
+        merger.when_matched_delete(f"s.{_name(DELETED)} AND ({newer} OR {same})").when_matched_update(
+            updates=columns, predicate=f"NOT s.{_name(DELETED)} AND ({newer} OR ({same} AND ({differs})))"
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
     def append(self, rows: pa.Table, place: FeedPlace) -> None:
@@ -266,7 +270,7 @@ class DeltaLake:
             partition_by=[DAY] if day_of else None,
             mode="error",
             storage_options=self._options,
-            configuration={"delta.checkpointInterval": "20", **properties},
+            configuration={"delta.checkpointInterval": "20", "delta.targetFileSize": _FILE_BYTES, **properties},
             commit_properties=_commit(place),
             raise_if_key_not_exists=False,
         )

@@ -119,7 +119,7 @@ class TableComparison:
         """The keys that changed in [start, end), which are noted. Raises: FeedStop where that cannot be read."""
         found = []
         while start < end:
-            batch = self._engine.read(start, end)
+            batch = self._engine.read(start, end, images=True)
             part = batch.parts.get(self._key)
             if part is not None and part.rows.num_rows:
                 found.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))

@@ -70,14 +70,13 @@ class World:
         self.views: list[Any] = []
         self.wall = float(NOW)
         self.uncopied: tuple[int, int] | None = None
-
-    lent = 0
+        self.lent = 0
 
     def retention(self, **section: Any) -> Retention:
         clock = RetentionClock(lambda: self.wall, time.monotonic)
         limits = RetentionLimits.of(RetentionSection(**section))
-        views, lent, uncopied = (lambda: self.views), (lambda: self.lent), (lambda: self.uncopied)
-        return Retention(self.archive, limits, self.replicas, views, self.disk, clock, lent, uncopied)
+        views, uncopied, lent = (lambda: self.views), (lambda: self.uncopied), (lambda: self.lent)
+        return Retention(self.archive, limits, self.replicas, views, self.disk, clock, uncopied, lent)
 
     @property
     def names(self) -> list[str]:

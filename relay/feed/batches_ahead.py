@@ -1,0 +1,64 @@
+"""Batches one after the other: the next one is read while one is applied."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from relay.feed.archive_reading import ArchiveReading
+from relay.feed.feed_batch import FeedBatch, WantedTables, read_batch
+from relay.feed.rows.feed_place import FeedPlace
+
+
+class BatchesAhead:
+    """What follows a place, batch by batch. `most_bytes`: of binlog in one, but for a transaction that is larger.
+
+    wanted: of which tables, asked before each batch, in the caller's thread.
+    """
+
+    def __init__(self, reading: ArchiveReading, wanted: Callable[[], WantedTables], most_bytes: int) -> None:
+        self._reading = reading
+        self._wanted = wanted
+        self._most_bytes = most_bytes
+        self._end: FeedPlace | None = None
+        self._pending: tuple[FeedPlace, FeedPlace, Future[FeedBatch]] | None = None
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="feed-reader")
+
+    def next(self, place: FeedPlace, upto: FeedPlace | None) -> FeedBatch | None:
+        """The batch that begins at `place`; None: there is nothing new. `upto`: nothing behind it. Raises: what reading raises."""
+        pending, self._pending = self._pending, None
+        if pending is not None and pending[0] == place and (upto is None or pending[1] <= upto):
+            batch = pending[2].result()
+        else:
+            if pending is not None and not pending[2].cancel():
+                wait([pending[2]])
+            end = self._reach(place, upto)
+            if end <= place:
+                return None
+            batch = self._reader.submit(read_batch, self._reading, place, end, self._wanted()).result()
+        if batch.stop is None:
+            self._read_on(batch, upto)
+        return batch
+
+    def _read_on(self, batch: FeedBatch, upto: FeedPlace | None) -> None:
+        """Begins to read what follows a batch, if it is known that there is more."""
+        last = self._end if upto is None else upto
+        if last is None or batch.end >= last:
+            return
+        end = self._reach(batch.end, upto)
+        if end > batch.end:
+            wanted = self._wanted()
+            wanted.known.extend(key for key in batch.parts if key not in wanted.known)
+            self._pending = (batch.end, end, self._reader.submit(read_batch, self._reading, batch.end, end, wanted))
+
+    def _reach(self, place: FeedPlace, upto: FeedPlace | None) -> FeedPlace:
+        """Where the batch that begins at `place` ends; `place`: nothing is there."""
+        if self._end is None or self._end <= place:
+            self._end = self._reading.newest()
+        last = self._end if upto is None else min(upto, self._end)
+        is_near = (last.generation, last.number) == (place.generation, place.number)
+        if last <= place or (is_near and last.position - place.position <= self._most_bytes):
+            return last
+        return min(last, self._reading.newest(place, self._most_bytes))
+
+    def close(self) -> None:
+        """What is being read is thrown away."""
+        self._reader.shutdown(wait=True, cancel_futures=True)
