@@ -22,6 +22,7 @@ from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ProcessPacker
 from relay.process.background import begin_task
 
 log = structlog.get_logger("relay.mirror")
@@ -50,7 +51,7 @@ class Mirror:
         self._stop = threading.Event()
         self._store = ObjectStore(options, self._stop)
         ownership = Ownership(self._store, uuid, archive.directory)
-        self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
+        self._pass = MirrorPass(self._store, ownership, keys, ProcessPacker(), packing, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()

@@ -1,6 +1,5 @@
 """One pass over what is not in the bucket: small files, sealed binlogs, then a part of the file that grows."""
 
-import hashlib
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from typing import Final
 
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import file_row
-from relay.archive.storage.boundary_index import AT_BOUNDARY, RECORD, index_path
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, read_place
 from relay.archive.storage.files import CATALOG_NAME, TEMPORARY_SUFFIX, FileLayer, StoredFile
 from relay.mirror.archive_object import Ownership
@@ -20,11 +18,12 @@ from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
 from relay.object_store.object_errors import ObjectDamaged
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
-from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import packed_name
 from relay.packed.packed_file import PackedFile
-from relay.packed.packing import PackOptions, pack
+from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
+from relay.packing_process.packer import Packer
 
 _MIRRORING: Final = ".mirror"
 
@@ -44,12 +43,14 @@ class MirrorPass:
         store: ObjectStore,
         ownership: Ownership,
         keys: KeyRing | None,
+        packer: Packer,
         options: PackOptions,
         stop: threading.Event,
     ) -> None:
         self._store = store
         self._ownership = ownership
         self._keys = keys
+        self._packer = packer
         self._options = options
         self._stop = stop
         self._there: set[str] | None = None
@@ -67,6 +68,12 @@ class MirrorPass:
 
     def run(self, generations: Sequence[PicturedGeneration]) -> None:
         """Copies what is missing, in the archive's order: what is in the bucket has no hole."""
+        try:
+            self._copy(generations)
+        finally:
+            self._packer.close()
+
+    def _copy(self, generations: Sequence[PicturedGeneration]) -> None:
         if self._there is None:
             self._ownership.claim()
             self._list()
@@ -162,30 +169,20 @@ class MirrorPass:
         stored_name = packed_name(file.name, self._encrypted)
         key = generation.folder + stored_name
         temporary = path.with_name(stored_name + _MIRRORING + TEMPORARY_SUFFIX)
-        layer = FileLayer()
+        order = CopyOrder(file.name, row.end, row.digest, self._options, stays=False)
         try:
-            with StoredFile.open(layer, path) as stored, temporary.open("wb") as sink:
-                cuts = frame_cuts(_places(layer, path), row.end, self._options.frame_bytes)
-                sha = hashlib.sha256()
-
-                def take(data: bytes) -> None:
-                    sha.update(data)
-                    sink.write(data)
-
-                facts = pack(stored, take, file.name, cuts, self._options, keys=self._keys, stop=self._stop.is_set)
-            if facts is None:
-                raise MirrorStopped
-            size = temporary.stat().st_size
+            # The parts of the file that grows wait for it: it is urgent.
+            copy = self._packer.make(path, temporary, order, self._keys, self._stop.is_set, urgent=True)
             self._store.put_file(key, temporary)
+        except CopyStopped:
+            raise MirrorStopped from None
+        except CopyFailed as error:
+            raise ObjectDamaged(f"the binlog is not what was archived: {error.what}", url=str(path)) from error
         finally:
             temporary.unlink(missing_ok=True)
-        packed = self._check(key, size, file.name)
-        if row.digest is not None and row.digest != packed.facts.digest:
-            raise ObjectDamaged(
-                f"the binlog is not what was archived: {packed.facts.digest}, not {row.digest}", url=str(path)
-            )
-        row.digest = packed.facts.digest
-        place = FilePlace(Tier.OBJECT, stored_name, size, packed.key_id, f"sha256:{sha.hexdigest()}", row.end)
+        packed = self._check(key, copy.stored_bytes, file.name)
+        row.digest = copy.plain_digest
+        place = FilePlace(Tier.OBJECT, stored_name, copy.stored_bytes, packed.key_id, copy.packed_digest, row.end)
         return PlaceNote(place, file_row(row), gtids)
 
     def _packed_already(
@@ -258,14 +255,3 @@ def covered_to(parts: Sequence[MirrorPart]) -> int:
             break
         covered = max(covered, part.stop)
     return covered
-
-
-def _places(layer: FileLayer, path: Path) -> list[tuple[int, bool]]:
-    """The records of NAME.idx; none where it cannot be read."""
-    try:
-        with StoredFile.open(layer, index_path(path)) as index:
-            data = index.read_all()
-    except OSError:
-        return []
-    whole = data[: len(data) // RECORD.size * RECORD.size]
-    return [(offset, bool(flags & AT_BOUNDARY)) for offset, _start, _time, flags in RECORD.iter_unpack(whole)]

@@ -18,6 +18,7 @@ from relay.packed.packing import PackOptions
 from relay.packed_reads.archive_layer import archive_layer, note_tiers
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
+from relay.packing_process.packer import ProcessPacker
 from relay.retention.decision import Place
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
@@ -51,6 +52,7 @@ def tier_mover(section: ArchiveSection, archive: Archive, stays_from: Callable[[
         options,
         keys=key_ring(section),
         store=bucket_store(section, stop),
+        packer=ProcessPacker(),
         stop=stop,
         stays_from=stays_from,
     )

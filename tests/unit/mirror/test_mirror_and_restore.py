@@ -12,6 +12,7 @@ from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
+from relay.archive.storage.files import FileLayer
 from relay.mirror.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
 from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken, RestoreRefused
 from relay.mirror.mirror_parts import part_of
@@ -24,6 +25,7 @@ from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ThreadPacker
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
@@ -49,9 +51,8 @@ def picture(archive: Archive) -> list[PicturedGeneration]:
 
 def mirror(tmp_path: Path, uuid: str = "relay-a", place: str = "here", keys: KeyRing | None = None) -> MirrorPass:
     store = bucket(tmp_path)
-    return MirrorPass(
-        store, Ownership(store, uuid, Path(place) / "source", 0.0), keys, PackOptions(), threading.Event()
-    )
+    ownership = Ownership(store, uuid, Path(place) / "source", 0.0)
+    return MirrorPass(store, ownership, keys, ThreadPacker(FileLayer()), PackOptions(), threading.Event())
 
 
 async def copied(archive: Archive, mirrored: MirrorPass) -> None:
@@ -216,9 +217,8 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         place = tmp_path / f"at{allowed}"
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
-        one = MirrorPass(
-            store, Ownership(store, "relay-a", Path("here/source"), 0.0), None, PackOptions(), threading.Event()
-        )
+        ownership = Ownership(store, "relay-a", Path("here/source"), 0.0)
+        one = MirrorPass(store, ownership, None, ThreadPacker(FileLayer()), PackOptions(), threading.Event())
         try:
             await asyncio.to_thread(one.run, picture(archive))
         except OSError:

@@ -17,6 +17,7 @@ from relay.archive.storage.file_place import Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ProcessPacker, ThreadPacker
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
@@ -86,6 +87,18 @@ async def move(
 
 def tiers(archive: Archive) -> list[str]:
     return [str(file.tier) for file in archive.current.files]
+
+
+async def test_the_process_that_a_relay_packs_with_is_there_while_something_is_packed_and_then_gone(
+    archive: Archive, filled: Filled
+) -> None:
+    packer = ProcessPacker()
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), keys=RING, packer=packer)
+    await mover.run_once()
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, None)
+    assert not packer.is_running
+    await mover.close()
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
@@ -260,7 +273,7 @@ async def test_a_disk_that_is_full_while_packing_keeps_the_file_and_no_half_one(
     archive: Archive, filled: Filled
 ) -> None:
     disk = FullDisk()
-    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), layer=disk)
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), packer=ThreadPacker(disk))
     await mover.run_once()
     assert (tiers(archive), mover.status.failures) == (["hot"] * 5, 1)
     assert mover.status.failure == "mysql-bin.000001: No space left on device"
