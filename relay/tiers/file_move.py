@@ -73,17 +73,24 @@ class FileMover:
         """What a file of the archive is called in the bucket."""
         return path.relative_to(self._root).as_posix()
 
-    def pack(self, file: MovedFile, *, urgent: bool = False) -> tuple[FilePlace, float]:
+    def pack(
+        self, file: MovedFile, *, urgent: bool = False, becomes_urgent: Callable[[], bool] = lambda: False
+    ) -> tuple[FilePlace, float]:
         """hot -> cold, up to NAME.place; and for how many seconds packing paused for others.
 
+        becomes_urgent: true of a file that was not: it has to be begun anew, by MoveStopped.
         Raises: MoveFailed, MoveStopped, OSError. Then nothing is left of it.
         """
+
+        def stop() -> bool:
+            return self._stop() or (not urgent and becomes_urgent())
+
         encrypted = self._keys is not None and self._keys.active is not None
         stored = file.path.with_name(packed_name(file.name, encrypted))
         temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
         order = CopyOrder(file.name, file.end, file.digest, self._options)
         try:
-            copy = self._packer.make(file.path, temporary, order, self._keys, self._stop, urgent=urgent)
+            copy = self._packer.make(file.path, temporary, order, self._keys, stop, urgent=urgent)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 self._layer.unlink(temporary)

@@ -228,9 +228,12 @@ class TierMover:
         moved = await self._in_thread(lambda: _moved_file(generation.directory, file))
         paused_s = 0.0
         if to is Tier.COLD:
-            urgent = await self._in_thread(lambda: self._urgency.is_urgent(generation.number, file.name))
+            is_urgent = partial(self._urgency.is_urgent, generation.number, file.name)
+            urgent = await self._in_thread(is_urgent)
             await asyncio.to_thread(self._packer.begin, urgent=urgent)
-            place, paused_s = await self._in_thread(lambda: self._mover.pack(moved, urgent=urgent))
+            place, paused_s = await self._in_thread(
+                lambda: self._mover.pack(moved, urgent=urgent, becomes_urgent=is_urgent)
+            )
         else:
             assert old is not None
             place = await self._in_thread(lambda: self._mover.upload(moved, old))

@@ -103,7 +103,7 @@ def test_mysqlbinlog_reads_from_a_pipe_what_it_reads_from_the_plain_file(packed:
         for reader in READERS[packed.source]:
             wanted = printed(reader, str(packed.plain / name))
             assert printed(reader, "-", data=given.read_bytes()) == wanted
-            assert wanted.count(b"\n# at ") > 3
+            assert name == packed.names[-1] or wanted.count(b"\n# at ") > 100
 
 
 def test_the_command_of_the_documents_works_on_what_is_encrypted_in_the_bucket(packed: Packed) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from relay.archive.storage.file_place import Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import PackedCopy
 from relay.packing_process.packer import ProcessPacker, ThreadPacker
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
@@ -87,6 +89,39 @@ async def move(
 
 def tiers(archive: Archive) -> list[str]:
     return [str(file.tier) for file in archive.current.files]
+
+
+class FillingDisk(FileLayer):
+    """Becomes short of room while the first file is packed."""
+
+    asked = 0
+
+    def free_share(self, directory: Path) -> float:
+        self.asked += 1
+        return 0.5 if self.asked < 4 else 0.05
+
+
+class NotingPacker(ThreadPacker):
+    """Notes which files it was given, and whether they were urgent."""
+
+    def __init__(self, layer: FileLayer) -> None:
+        super().__init__(layer)
+        self.given: list[tuple[str, bool]] = []
+
+    def make(self, plain: Path, *args: Any, urgent: bool = False, **more: Any) -> PackedCopy:
+        self.given.append((plain.name[-1], urgent))
+        return super().make(plain, *args, urgent=urgent, **more)
+
+
+async def test_a_file_that_becomes_urgent_while_it_is_packed_is_begun_anew_without_giving_way(
+    archive: Archive, filled: Filled
+) -> None:
+    packer = NotingPacker(FillingDisk())
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), packer=packer)
+    await mover.run_once()
+    await mover.close()
+    assert packer.given == [("1", False), *((name, True) for name in "2341")]
+    check_whole(archive, filled.wanted, None)
 
 
 async def test_the_process_that_a_relay_packs_with_is_there_while_something_is_packed_and_then_gone(
