@@ -3,10 +3,12 @@
 import asyncio
 import errno
 import os
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +30,7 @@ from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
-from relay.mirror.mirror_setup import archive_mirror
+from relay.mirror.mirror_setup import archive_mirror, copies_of
 from relay.object_store.object_errors import ObjectStoreError
 from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
@@ -176,8 +178,9 @@ class Relay:
         self._control = control
         options = listen_options(config, uuid, descriptors)
         clients = Clients(options)
-        scrub = Scrub(archive, interval_s(config.archive.scrub))
+        scrub = Scrub(archive, interval_s(config.archive.scrub), layer)
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
+        console.copies_of = partial(copies_of, config.archive)
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
@@ -186,8 +189,9 @@ class Relay:
         )
         self._retention = retention
         try:
-            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
-            mirror = archive_mirror(config.archive, archive, uuid)
+            writer = uuid, secrets.token_hex(8)
+            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()), *writer)
+            mirror = archive_mirror(config.archive, archive, *writer)
         except (KeyUnreadable, ObjectStoreError) as error:
             log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
             await archive.close()
@@ -201,7 +205,9 @@ class Relay:
             from relay.http.http_service import monitoring
 
             copied = None if mirror is None else mirror.status
-            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status, copied)
+            packs = config.archive.tiers is not None or config.archive.bucket is not None
+            read = layer.packed.facts if packs else None
+            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status, copied, read)
             http = monitoring(config, archive, control, clients, scrub, console, upkeep, archived.sync_times)
         try:
             if http is not None and not await self._monitored(http, config):

@@ -8,6 +8,8 @@ import contextlib
 import io
 import os
 import sys
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -556,12 +558,16 @@ def archive_verify(
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
     from relay.commands.archive_command import archive_failures, verify
+    from relay.mirror.mirror_setup import bucket_findings
     from relay.tiers.tier_checks import tier_checks
 
     loaded = _loaded(config)
     directory = loaded.archive_directory
-    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as packed:
-        count = verify(directory, deep=deep, as_json=json, packed=packed)
+    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as tiers:
+        in_bucket = bucket_findings(loaded, deep=deep, cure=cure) if tiers.alone else ()
+        count = verify(
+            directory, deep=deep, as_json=json, packed=lambda progress: chain(tiers.run(progress), in_bucket)
+        )
     if count:
         raise typer.Exit(FINDINGS)
 
@@ -581,15 +587,23 @@ def archive_repair(
         list[str] | None, typer.Argument(metavar="[FILE]...", help="These; none: all known to be damaged.")
     ] = None,
     origin: Annotated[
-        str | None, typer.Option("--from", metavar="DIR|HOST:PORT", help="Copies, or another relay; else the source.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|HOST:PORT|URL",
+            help="Copies, another relay, or the mirror's bucket; else the source.",
+        ),
     ] = None,
     generation: Annotated[int | None, typer.Option(help="Of these files, as `archive list` shows it.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Fetch damaged or missing files again and put them in place. The relay must be stopped; in a running one use CALL."""
     from relay.commands.archive_repair import repair
+    from relay.mirror.mirror_setup import copies_of
 
-    if repair(_loaded(config), files or [], origin, generation=generation, as_json=json):
+    loaded = _loaded(config)
+    copies = partial(copies_of, loaded.archive)
+    if repair(loaded, files or [], origin, copies, generation=generation, as_json=json):
         raise typer.Exit(FINDINGS)
 
 

@@ -6,7 +6,7 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +62,7 @@ from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
 from relay.archive.inspect.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
+from relay.repair.file_origin import FileOrigin
 from relay.repair.repair import RunningRepair
 from relay.table_queries.recorded_tables import Facts
 from relay.table_queries.replication_tables import REPLICATION
@@ -104,6 +105,8 @@ class Console:
         self._connections = connections
         self._scrub = scrub
         self._repair = RunningRepair()
+        self.copies_of: Callable[[int], Sequence[FileOrigin]] = lambda _number: []
+        """Of a generation: where damaged files are looked for that the source does not give. Blocking."""
         self.config_path = config_path
         self._view = view
         self._mirror = mirror or self
@@ -256,7 +259,8 @@ class Console:
             case ChangeSource():
                 return await change_source(self._source, request, dialect)
             case RepairFiles():
-                return await repair(self._archive, self._repair, self._source.followed, request)
+                source = self._source.followed
+                return await repair(self._archive, self._repair, source, self.copies_of, request)
             case ScrubNow():
                 return scrub(self._scrub)
             case SkipInView():

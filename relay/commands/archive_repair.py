@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,16 +12,28 @@ from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.commands.archive_command import archive_failures, shown_name
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from relay.config import Config, DirectorySource, ServerSource
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
+from relay.packed_reads.named_binlog import bucket_url
 from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin, origin_of
 from relay.repair.repair import RepairOutcome, RepairRefused, StoppedRepair
 from relay.upstream.chosen_source import first_source, kept_chosen
 
 
-def repair(config: Config, names: Sequence[str], origin: str | None, *, generation: int | None, as_json: bool) -> int:
+def repair(
+    config: Config,
+    names: Sequence[str],
+    origin: str | None,
+    copies_of: Callable[[int], Sequence[FileOrigin]],
+    *,
+    generation: int | None,
+    as_json: bool,
+) -> int:
     """Prints what became of each file; returns how many could not be repaired. Raises: CommandFailed.
 
-    names: those files; none: all that are known to be damaged. origin: a directory or HOST:PORT; None: the source. generation:
-    the one of the files; None: the newest.
+    names: those files; none: all that are known to be damaged. origin: a directory, HOST:PORT or the bucket's URL; None: the
+    source, then the bucket of [archive.mirror], which copies_of gives for a generation. generation: the one of the files; None: the
+    newest.
     """
     directory = config.archive_directory
     with archive_failures(directory):
@@ -31,10 +43,7 @@ def repair(config: Config, names: Sequence[str], origin: str | None, *, generati
         path = dict(generations).get(number)
         if path is None:
             raise CommandFailed(f"{directory} has no generation {number}; the newest is {newest}.", WRONG_USE)
-        if number != newest and origin is None:
-            text = f"Generation {number} is of a former source: say with --from where its files can be had."
-            raise CommandFailed(text, WRONG_USE)
-        one = StoppedRepair(path, _origin(config, path, number, origin))
+        one = StoppedRepair(path, *_origins(config, path, (number, newest), origin, copies_of))
         try:
             outcomes = asyncio.run(_outcomes(one, names, number, as_json=as_json))
         except RepairRefused as error:
@@ -58,6 +67,34 @@ async def _outcomes(one: StoppedRepair, names: Sequence[str], number: int, *, as
         else:
             sys.stdout.write(f"{shown_name(number, outcome.file)}: {outcome.text}\n")
     return outcomes
+
+
+def _origins(
+    config: Config,
+    path: Path,
+    numbers: tuple[int, int],
+    origin: str | None,
+    copies_of: Callable[[int], Sequence[FileOrigin]],
+) -> tuple[FileOrigin, Sequence[FileOrigin]]:
+    """Where files are fetched from, and where those that it does not give. numbers: of their generation and of the newest one."""
+    number, newest = numbers
+    url = None if origin is None else bucket_url(origin)
+    try:
+        copies = copies_of(number)
+    except (KeyUnreadable, ObjectStoreError) as error:
+        raise CommandFailed(str(error), WRONG_USE) from error
+    if url is not None:
+        wanted = [one for one in copies if f"{one.where}/".startswith(f"{url.rstrip('/')}/")]
+        if not wanted:
+            text = f"--from {url}: relay.toml has no [archive.mirror] there. Its [archive.bucket] says how the bucket is reached."
+            raise CommandFailed(text, WRONG_USE)
+        return wanted[0], ()
+    if origin is None and number != newest:
+        if not copies:
+            text = f"Generation {number} is of a former source: say with --from where its files can be had."
+            raise CommandFailed(text, WRONG_USE)
+        return copies[0], ()
+    return _origin(config, path, number, origin), copies if origin is None else ()
 
 
 def _origin(config: Config, path: Path, number: int, origin: str | None) -> FileOrigin:

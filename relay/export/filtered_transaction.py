@@ -15,6 +15,7 @@ from protocol.binlog.query import decode_execute_load_query, decode_query, decod
 from protocol.binlog.rows_event import STATEMENT_END, decode_rows_event
 from protocol.binlog.statement_text import one_line
 from protocol.binlog.table_map import decode_table_map
+from protocol.binlog.xa_prepare import decode_xa_prepare
 from relay.export.table_choice import TableChoice
 
 _ROWS: Final = frozenset((20, 21, 22, 23, 24, 25, 30, 31, 32, 39, 166, 167, 168, 169, 170, 171))
@@ -147,13 +148,19 @@ class FilteredTransaction:
         self._bytes = 0
         self._has_content = False
         self._prepared: bytes | None = None
+        self._is_over = False
+        """XA in one phase: no other transaction ends it."""
 
     # --- what stays ------------------------------------------------------------------------------------------------------
 
     def kept(self) -> list[KeptEvent]:
         """Once all of it was taken."""
-        if self._prepared is not None and not self._has_content:
-            self._xa.left_out.add(self._prepared)
+        if self._prepared is not None:
+            # The same name may be taken again by another transaction, whose end must stay.
+            if self._has_content or self._is_over:
+                self._xa.left_out.discard(self._prepared)
+            else:
+                self._xa.left_out.add(self._prepared)
         if not self._has_content:
             return []
         events = self._events
@@ -202,6 +209,11 @@ class FilteredTransaction:
         elif kind in (EventType.QUERY, EventType.QUERY_COMPRESSED):
             self._query(event)
         elif kind in _FRAME:
+            if kind == EventType.XA_PREPARE:
+                prepare = decode_xa_prepare(event.body)
+                self._is_over = prepare.one_phase
+                # MariaDB says who it is nowhere else.
+                self._prepared = self._prepared or str(prepare.xid).encode()
             # Of a head the bytes are kept at hand: it may have to say another length.
             data = event.data if kind in _GTIDS and kind != EventType.MARIADB_GTID else None
             self._events.append(KeptEvent(event.offset, event.size, data))
@@ -303,6 +315,8 @@ class FilteredTransaction:
                     self._xa.left_out.discard(name)
                 else:
                     self._has_content = True
+            elif verb in (b"commit", b"rollback"):
+                self._is_over = True
         self._events.append(kept)
         return True
 

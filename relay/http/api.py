@@ -87,7 +87,8 @@ class Api:
         return retention(self._watch.snapshot().retention)
 
     async def _tiers(self, _query: QueryParameters) -> Json:
-        return tiers(self._watch.snapshot().tiers)
+        shot = self._watch.snapshot()
+        return tiers(shot.tiers, shot.frames)
 
     async def _bucket_copy(self, _query: QueryParameters) -> Json:
         return mirror(self._watch.snapshot().mirror)

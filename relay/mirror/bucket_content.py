@@ -8,10 +8,10 @@ from typing import Final
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers
 from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
-from relay.mirror.archive_object import ARCHIVE_KEY, ArchiveObject, read_archive_object
 from relay.mirror.mirror_errors import RestoreRefused
 from relay.mirror.mirror_parts import MirrorPart, part_of
 from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
+from relay.object_store.archive_object import ARCHIVE_KEY, ArchiveObject, read_archive_object
 from relay.object_store.object_store import ObjectFacts, ObjectStore
 
 
@@ -53,6 +53,11 @@ def bucket_content(store: ObjectStore) -> BucketContent:
         raise RestoreRefused(
             f"{store.url()} holds no archive: there is no {ARCHIVE_KEY}. Check the bucket and the prefix; only what [archive.mirror] "
             "wrote can be restored."
+        )
+    if not about.is_whole:
+        raise RestoreRefused(
+            f"{store.url()} has old binlogs of the archive {about.source!r}, which [archive.tiers] moved there, and no copy of it: "
+            "without [archive.mirror] what the relay's disk had cannot be made again. Its binlogs can be read there: docs/TIERS.md."
         )
     found: dict[str, BucketGeneration] = {}
     for facts in store.list():

@@ -11,12 +11,11 @@ import structlog
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
-from relay.mirror.archive_object import Ownership
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy
 from relay.mirror.mirror_pass import MirrorPass, MirrorStopped
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirror_status import MirrorStatus
-from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
@@ -36,7 +35,10 @@ _END_S: Final = 3.0
 
 
 class Mirror:
-    """All on the event loop but for the passes. interval_s: so long what is published waits at least for a part of its own."""
+    """All on the event loop but for the passes. writer: uuid of the relay, token of this process.
+
+    interval_s: so long what is published waits at least for a part of its own.
+    """
 
     def __init__(
         self,
@@ -44,13 +46,14 @@ class Mirror:
         options: StoreOptions,
         keys: KeyRing | None,
         packing: PackOptions,
-        uuid: str,
+        writer: tuple[str, str],
         interval_s: float,
     ) -> None:
         self._archive = archive
         self._stop = threading.Event()
         self._store = ObjectStore(options, self._stop)
-        ownership = Ownership(self._store, uuid, archive.directory)
+        uuid, token = writer
+        ownership = Ownership(self._store, uuid, archive.directory, token=token)
         self._pass = MirrorPass(self._store, ownership, keys, ProcessPacker(), packing, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()

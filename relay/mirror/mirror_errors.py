@@ -1,16 +1,6 @@
-"""Why a bucket is not used as the copy of an archive, or an archive not made from it."""
+"""Why an archive is not made from a bucket."""
 
-
-class MirrorRefused(Exception):
-    """`str()` is whole sentences: what is there, and what to do."""
-
-
-class PrefixTaken(MirrorRefused):
-    """Another archive is in this place of the bucket."""
-
-
-class PrefixBusy(MirrorRefused):
-    """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""
+from relay.object_store.object_errors import MirrorRefused
 
 
 class RestoreRefused(MirrorRefused):

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +12,23 @@ from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import file_row
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, read_place
 from relay.archive.storage.files import CATALOG_NAME, TEMPORARY_SUFFIX, FileLayer, StoredFile
-from relay.mirror.archive_object import Ownership
 from relay.mirror.mirror_parts import MOST_PART_BYTES, MirrorPart, merged_start, packed_part, part_key, part_of
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
+from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectDamaged
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import packed_name
+from relay.packed.packed_facts import packed_name, plain_name
 from relay.packed.packed_file import PackedFile
 from relay.packed.packing import PackOptions
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packer import Packer
 
 _MIRRORING: Final = ".mirror"
+_LISTED_AGAIN_S: Final = 86400.0
+"""What somebody has removed from the bucket is copied again within this time."""
 
 
 class MirrorStopped(Exception):
@@ -33,7 +36,7 @@ class MirrorStopped(Exception):
 
 
 class MirrorPass:
-    """Knows what is in the bucket, since it was listed once. Blocking, for one thread.
+    """Knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
 
     Its methods raise: PrefixTaken and other MirrorRefused; ObjectStoreError; OSError; MirrorStopped.
     """
@@ -55,6 +58,8 @@ class MirrorPass:
         self._stop = stop
         self._there: set[str] | None = None
         """Keys of sealed binlogs and of what is beside them; None: the bucket was not listed yet."""
+        self._listed_s = 0.0
+        """When it was listed, by the monotonic clock."""
         self._parts: dict[str, list[MirrorPart]] = {}
         """By folder and binlog."""
         self._small: dict[str, tuple[int, int, int]] = {}
@@ -76,6 +81,7 @@ class MirrorPass:
     def _copy(self, generations: Sequence[PicturedGeneration]) -> None:
         if self._there is None:
             self._ownership.claim()
+        if self._there is None or time.monotonic() - self._listed_s > _LISTED_AGAIN_S:
             self._list()
         self._ownership.renew()
         for generation in generations:
@@ -111,7 +117,13 @@ class MirrorPass:
                 continue
             parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
         self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
-        self._there = there
+        # Without its packed bytes a note is of a binlog that somebody has removed.
+        packed = {plain_name(key) for key in there}
+        self._there = {
+            key for key in there if not key.endswith(PLACE_SUFFIX) or key.removesuffix(PLACE_SUFFIX) in packed
+        }
+        self._listed_s = time.monotonic()
+        self.done.clear()
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
         for name in SMALL_FILES:

@@ -1,19 +1,60 @@
 """The mirror of a relay, as relay.toml wants it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from relay.archive.archive import Archive
+from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.files import UUID_NAME
+from relay.config import Config
 from relay.config.sections import ArchiveSection
+from relay.mirror.bucket_check import BucketCheck, folder_of
+from relay.mirror.bucket_origin import BucketOrigin
 from relay.mirror.mirror import Mirror
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
-from relay.tiers.tier_setup import key_ring
+from relay.tiers.tier_setup import bucket_store, key_ring
 
 
-def archive_mirror(section: ArchiveSection, archive: Archive, uuid: str) -> Mirror | None:
-    """What keeps the bucket as a second copy, not yet at work; None: nothing does. Raises: KeyUnreadable, StoreRefused."""
+def copies_of(section: ArchiveSection, number: int) -> list[BucketOrigin]:
+    """Where damaged files of the generation with that number can be had, besides its source. Reads keys and credentials.
+
+    Raises: KeyUnreadable, StoreRefused.
+    """
+    store = None if section.mirror is None else bucket_store(section)
+    if store is None:
+        return []
+    return [BucketOrigin(store, folder_of(number), key_ring(section))]
+
+
+def bucket_findings(config: Config, *, deep: bool, cure: bool) -> Iterator[tuple[int, ArchiveFinding]]:
+    """What is wrong in the bucket, by generation; of an archive that nobody has open. Raises: ArchiveError; OSError."""
+    section, root = config.archive, config.archive_directory
+    try:
+        store, keys = bucket_store(section), key_ring(section)
+        uuid = (root / UUID_NAME).read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return  # it never ran: nothing is in the bucket
+    except (KeyUnreadable, ObjectStoreError) as error:
+        raise ArchiveError(str(error).rstrip(".")) from error
+    if store is None:
+        return
+    check = BucketCheck(root, store, uuid, is_mirror=section.mirror is not None, deep=deep, cure=cure)
+    packing = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
+    yield from check.run(begun_generations(root), keys, packing)
+
+
+def archive_mirror(section: ArchiveSection, archive: Archive, uuid: str, token: str) -> Mirror | None:
+    """What keeps the bucket as a second copy, not yet at work; None: nothing does. uuid, token: of the relay and of this process.
+
+    Raises: KeyUnreadable, StoreRefused.
+    """
     if section.mirror is None or section.bucket is None:
         return None
     # The mirror itself tries again, and says meanwhile that it is behind.
     options = replace(section.bucket.options(), tries=3, give_up_s=15.0)
     packing = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
-    return Mirror(archive, options, key_ring(section), packing, uuid, section.mirror.interval_s)
+    return Mirror(archive, options, key_ring(section), packing, (uuid, token), section.mirror.interval_s)

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
-from relay.mirror.mirror_errors import MirrorRefused
 from relay.mirror.restoring import restore_archive
-from relay.object_store.object_errors import ObjectStoreError, StoreUnreachable
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, PackedError

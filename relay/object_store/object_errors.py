@@ -29,6 +29,10 @@ class StoreUnreachable(ObjectStoreError):
     advice_of_kind = LATER
 
 
+class BucketAway(StoreUnreachable):
+    """The bucket does not answer anybody: that was told once, and it is looked for. Mostly nothing was asked."""
+
+
 class StoreRefused(ObjectStoreError):
     """An answer that no second try makes better: wrong credentials, no such bucket, not allowed."""
 
@@ -41,6 +45,18 @@ class ObjectMissing(ObjectStoreError):
 
 class ObjectDamaged(ObjectStoreError):
     """The object is not what it should be."""
+
+
+class MirrorRefused(Exception):
+    """A bucket is not used for an archive. `str()` is whole sentences: what is there, and what to do."""
+
+
+class PrefixTaken(MirrorRefused):
+    """Another archive is in this place of the bucket."""
+
+
+class PrefixBusy(MirrorRefused):
+    """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""
 
 
 def _again(kind: type[ObjectStoreError], what: str, url: str, advice: str) -> ObjectStoreError:

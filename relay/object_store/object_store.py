@@ -6,9 +6,11 @@ StoreUnreachable after its tries, StoreRefused, and ObjectMissing where an objec
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
@@ -19,6 +21,8 @@ _MOST_PARTS: Final = 9000
 _PARTS_AT_ONCE: Final = 4
 _PIECE_BYTES: Final = 1 << 20
 _PAGE: Final = 1000
+_LOOK_S: Final = 10.0
+"""So long a bucket has for the answer to a look for it."""
 _RANGE_SAID: Final = "equested"
 """In obstore's "Requested 0..40, got 0..5", where an object ends inside of a range."""
 
@@ -33,15 +37,28 @@ class ObjectFacts(NamedTuple):
 
 
 class ObjectStore:
-    """For any number of threads. `stop`: set, a call that fails is not tried again."""
+    """For any number of threads. `stop`: set, a call that fails is not tried again.
 
-    def __init__(self, options: StoreOptions, stop: threading.Event | None = None) -> None:
+    many_ask: replicas do: while the bucket is away they are told at once.
+    """
+
+    def __init__(self, options: StoreOptions, stop: threading.Event | None = None, *, many_ask: bool = False) -> None:
         """Asks nobody anything. Raises: StoreRefused (credentials cannot be read)."""
         self.options = options
         self.counts = StoreCounts()
         self._store: Any = options.make()
-        self._stop = stop or threading.Event()
-        self._trying = Trying(options.tries, options.give_up_s, self.counts, self._stop)
+        self.stopping = stop or threading.Event()
+        """Set, no call is tried again."""
+        self.breaker: Breaker | None = None
+        """None: there is none, and each call finds out by itself."""
+        if many_ask:
+            look = ObjectStore(replace(options, tries=1, timeout_s=min(options.timeout_s, _LOOK_S)), self.stopping)
+            self.breaker = Breaker(lambda: next(look.list(), None), self.url(), self.stopping)
+        self._trying = Trying(options.tries, options.give_up_s, self.counts, self.stopping, self.breaker)
+
+    def stop(self) -> None:
+        """No call is tried again from now on."""
+        self.stopping.set()
 
     def url(self, key: str = "") -> str:
         """Of an object, to be shown."""
@@ -75,7 +92,7 @@ class ObjectStore:
     def _pieces(self, path: Path, key: str) -> Iterator[bytes]:
         with path.open("rb") as file:
             while piece := file.read(_PIECE_BYTES):
-                if self._stop.is_set():
+                if self.stopping.is_set():
                     raise StoreUnreachable("the upload was told to stop", url=self.url(key))
                 yield piece
 

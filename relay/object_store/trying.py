@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from random import uniform
 from typing import Final, TypeVar
 
+from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import (
+    BucketAway,
     ObjectDamaged,
     ObjectMissing,
     ObjectStoreError,
@@ -44,25 +46,54 @@ class StoreCounts:
 
 
 class Trying:
-    """Tries calls. `stop`: set, no call waits for another try. Any thread."""
+    """Tries calls. `stop`: set, no call waits for another try. `breaker`: says when nobody is to try. Any thread."""
 
-    def __init__(self, tries: int, give_up_s: float, counts: StoreCounts, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        tries: int,
+        give_up_s: float,
+        counts: StoreCounts,
+        stop: threading.Event,
+        breaker: Breaker | None = None,
+    ) -> None:
         self._tries = tries
         self._give_up_s = give_up_s
         self._counts = counts
         self._stop = stop
+        self._breaker = breaker
 
     def run(self, url: str, call: Callable[[], _T]) -> _T:
-        """What `call` returns. Blocking. Raises: StoreUnreachable, StoreRefused, ObjectMissing, ObjectDamaged (shorter than a range).
+        """What `call` returns. Blocking. Raises: StoreUnreachable (BucketAway), StoreRefused, ObjectMissing, ObjectDamaged (shorter
+        than a range).
 
         A pause is taken at random up to a bound that doubles: many that failed together do not come back together.
         """
+        if self._breaker is None:
+            return self._run(url, call)
+        try:
+            found = self._run(url, call)
+        except BucketAway:
+            raise
+        except StoreUnreachable as error:
+            self._breaker.given_up(error)
+            if self._breaker.away_since:
+                raise BucketAway(error.what, url=url) from None
+            raise
+        except ObjectStoreError:
+            self._breaker.answered()
+            raise
+        self._breaker.answered()
+        return found
+
+    def _run(self, url: str, call: Callable[[], _T]) -> _T:
         from obstore.exceptions import BaseError
 
         began = time.monotonic()
         bound = _FIRST_PAUSE_S
         tried = 0
         while True:
+            if self._breaker is not None:
+                self._breaker.check(url)
             tried += 1
             self._counts.add(requests=1)
             try:

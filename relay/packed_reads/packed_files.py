@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.packed.packed_file import PackedFile
+from relay.packed_reads.frame_counts import FrameFacts
 from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
 from relay.packed_reads.shared_frames import SharedFrames
 
@@ -46,7 +48,18 @@ class PackedFiles:
 
     def close(self) -> None:
         """Nothing is read any more; does not wait for what is being read."""
+        if self.store is not None:
+            self.store.stop()
         self.shared.close()
+
+    def facts(self) -> FrameFacts:
+        """What is held in memory, and whether the bucket answers."""
+        found = self.shared.facts()
+        breaker = None if self.store is None else self.store.breaker
+        if breaker is None:
+            return found
+        since, times, at_once = breaker.away_since, breaker.times_away, breaker.told_at_once
+        return replace(found, has_bucket=True, bucket_away_since=since, times_away=times, told_at_once=at_once)
 
     def place_of(self, path: Path) -> FilePlace | None:
         """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError; ArchiveUnavailable."""
@@ -80,7 +93,7 @@ class PackedFiles:
             raise FileNotFoundError(2, os.strerror(2), str(path))
         with self._lock:
             known = self._tables.get(stored.key)
-        find_again, boundary = partial(self._stored, path, is_again=True), partial(_boundary_before, path)
+        find_again, boundary = partial(self._stored, path, is_again=True), partial(boundary_before, path)
         return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
     def _opened(self, key: str, packed: PackedFile) -> None:
@@ -144,7 +157,7 @@ def object_key(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _boundary_before(path: Path, offset: int) -> int:
+def boundary_before(path: Path, offset: int) -> int:
     """Where a transaction ends at `offset` or before, as NAME.idx tells; 0: it does not."""
     try:
         fd = _DISK.open_read(index_path(path))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveUnavailable
-from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, ObjectStoreError
+from relay.object_store.object_errors import BucketAway, ObjectDamaged, ObjectMissing, ObjectStoreError
 from relay.packed.byte_source import ByteSource, read_exactly
 from relay.packed.frame_table import FrameTable
 from relay.packed.key_ring import KeyRing
@@ -79,6 +79,8 @@ class PackedFrames:
         """What its end says; None: nobody has read that."""
         self.frames = None if known is None else known.frames
         """Which there are; None: not known before `open`."""
+        self.last_frame = -1
+        """Which one its reader came to last: to look at it again is nothing new."""
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._users = 1
@@ -194,7 +196,9 @@ class PackedFrames:
             except PackedError as error:
                 raise self._damaged(error, offset) from error
             except ObjectStoreError as error:
-                raise self._unavailable(error.text, error.advice) from error
+                unavailable = self._unavailable(error.text, error.advice)
+                unavailable.is_told = isinstance(error, BucketAway)
+                raise unavailable from error
 
     def _moves(self) -> bool:
         """It is not where it was: looks where it is now; False: nowhere else."""

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from relay.packed.frame_table import FrameTable
+from relay.packed_reads.frame_counts import FROM_BUCKET, FROM_DISK, FrameCounts, FrameFacts, error_kind
 from relay.packed_reads.packed_frames import PackedFrames
 
 _STORE_THREADS: Final = 8
@@ -49,8 +50,7 @@ class SharedFrames:
         self.used_bytes = 0
         """Kept, and on its way: stored and plain."""
         self.most_used_bytes = 0
-        self.fetches = 0
-        """How often something was read from a store or the disk."""
+        self._counts = FrameCounts()
         self._unread_bytes = 0
         self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
         """Oldest use first."""
@@ -67,6 +67,24 @@ class SharedFrames:
         for pool in (self._store_threads, self._disk_threads):
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def facts(self) -> FrameFacts:
+        """What it holds and did. Does not block for long."""
+        with self._lock:
+            counts = self._counts
+            return FrameFacts(
+                self.limit_bytes,
+                self.used_bytes,
+                self._on_the_way,
+                len(self._waiting),
+                counts.hits,
+                counts.shared,
+                counts.misses,
+                counts.evictions,
+                dict(counts.fetches),
+                dict(counts.fetched_bytes),
+                dict(counts.errors),
+            )
+
     # --- asking ------------------------------------------------------------------------------------------------------
 
     def at_hand(self, file: PackedFrames, index: int) -> bytes | None:
@@ -76,6 +94,9 @@ class SharedFrames:
             if slot is None or slot.data is None:
                 return None
             self._slots.move_to_end((file.key, index))
+            if file.last_frame != index:
+                file.last_frame = index
+                self._counts.hits += 1
             self._come_to(file, index, slot)
             return slot.data
 
@@ -86,7 +107,9 @@ class SharedFrames:
         """
         with self._lock:
             slot = self._slots.get((file.key, index))
+            is_new, file.last_frame = file.last_frame != index, index
             if slot is None:
+                self._counts.misses += is_new
                 slot = self._claim(file, index, is_unread=False)
                 if slot is None:
                     wanted: Future[bytes] = Future()
@@ -101,7 +124,9 @@ class SharedFrames:
                 return future
             self._come_to(file, index, slot)
             if slot.coming is not None:
+                self._counts.shared += is_new
                 return slot.coming
+            self._counts.hits += is_new
             assert slot.data is not None
             done: Future[bytes] = Future()
             done.set_result(slot.data)
@@ -138,6 +163,7 @@ class SharedFrames:
             table = file.open()
         except Exception as error:
             with self._lock:
+                self._counts.errors[error_kind(error)] += 1
                 self._opening.pop(file.key, None)
             opening.set_exception(error)
         else:
@@ -203,6 +229,7 @@ class SharedFrames:
             if oldest is None:
                 return False
             self._drop(oldest)
+            self._counts.evictions += 1
         return True
 
     def _drop(self, key: _Key) -> _Slot:
@@ -231,18 +258,24 @@ class SharedFrames:
 
     def _fetch(self, file: PackedFrames, first: int, stop: int) -> None:
         """In a thread."""
-        with self._lock:
-            self.fetches += 1
         try:
             fetched = file.fetch(first, stop)
         except Exception as error:
+            with self._lock:
+                self._counts.errors[error_kind(error)] += 1
             for index in range(first, stop):
                 self._failed(file, index, error)
             return
+        came_from = FROM_BUCKET if file.is_remote else FROM_DISK
+        with self._lock:
+            self._counts.fetches[came_from] += 1
+            self._counts.fetched_bytes[came_from] += sum(len(one.data) for one in fetched)
         for index in range(first, stop):
             try:
                 data = file.decode(index, fetched[index - first])
             except Exception as error:
+                with self._lock:
+                    self._counts.errors[error_kind(error)] += 1
                 self._failed(file, index, error)
             else:
                 self._arrived(file, index, data)

@@ -1,13 +1,18 @@
 """The archive's disk, with binlogs that are packed on it or in a bucket: they are read by their own names."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 from relay.archive.read.open_file import OpenFile, PackedLayer
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import StoredFile
 from relay.archive.sums.file_sums import FileSums
-from relay.packed_reads.packed_files import PackedFiles
+from relay.packed_reads.packed_check import check_stored
+from relay.packed_reads.packed_files import PackedFiles, boundary_before
 from relay.packed_reads.packed_open_file import PackedOpenFile
 from relay.packed_reads.packed_stored_file import PackedStoredFile
 
@@ -35,6 +40,15 @@ class TieredLayer(PackedLayer):
         except BaseException:
             frames.release()
             raise
+
+    def check_packed(
+        self, path: Path, file: ArchivedFile, on_progress: Callable[[int], None]
+    ) -> Iterator[ArchiveFinding]:
+        """See `PackedLayer`."""
+        place = file.place
+        assert place is not None and place.tier is Tier.COLD
+        with StoredFile.open(self, path.with_name(place.stored_name)) as stored:
+            yield from check_stored(stored, file, place, self.packed.keys, partial(boundary_before, path), on_progress)
 
     def inode_of(self, path: Path) -> int:
         """See `FileLayer`: of a packed one a number that is another when it is packed anew or moved."""

@@ -136,46 +136,52 @@ class DirectoryOrigin:
         """See `FileOrigin`."""
         fd = await asyncio.to_thread(os.open, self.path / name, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            generation = await Generation.open(directory, ArchiveOptions(sync=SyncPolicy.NONE))
-            try:
-                await self._read(fd, name, generation)
-                await generation.trim()
-                return await _remade(generation, name)
-            finally:
-                await generation.close()
+            return await remade_of_copy(fd, str(self.path / name), name, directory)
         finally:
             os.close(fd)
 
-    async def _read(self, fd: int, name: str, generation: Generation) -> None:
-        intake = Intake(generation, None, packets=False, on_violation="warn")
-        start = await asyncio.to_thread(read_start, DescriptorBytes(fd))
-        event = start.event
-        intake.begin_file(name)
-        if not start.is_whole or not intake.ingest.read_format(bytearray(event), 0, len(event)):
-            raise _unusable(f"{self.path / name} does not begin with a format description that is read here")
-        pool = ReceiveBufferPool()
-        returned = asyncio.Event()
-        pool.on_return = returned.set
-        offset, left = FIRST_EVENT, b""
-        while True:
-            while (buffer := pool.take()) is None:
-                returned.clear()
-                await returned.wait()
-            buffer.view[: len(left)] = left
-            fill = len(left)
-            fill += await asyncio.to_thread(os.preadv, fd, [buffer.view[fill:BUFFER_BYTES]], offset + fill)
-            if fill == len(left):
-                break
-            used = 0
-            while intake.take(buffer, used, fill) != codes.NEED_MORE:
-                used = intake.ingest.consumed
+
+async def remade_of_copy(fd: int, where: str, name: str, directory: Path) -> RemadeFile:
+    """The binlog `name` made anew in `directory` from the copy that is open. where: for messages. Raises: as `FileOrigin.fetch`."""
+    generation = await Generation.open(directory, ArchiveOptions(sync=SyncPolicy.NONE))
+    try:
+        await _read_copy(fd, where, name, generation)
+        await generation.trim()
+        return await _remade(generation, name)
+    finally:
+        await generation.close()
+
+
+async def _read_copy(fd: int, where: str, name: str, generation: Generation) -> None:
+    intake = Intake(generation, None, packets=False, on_violation="warn")
+    start = await asyncio.to_thread(read_start, DescriptorBytes(fd))
+    event = start.event
+    intake.begin_file(name)
+    if not start.is_whole or not intake.ingest.read_format(bytearray(event), 0, len(event)):
+        raise _unusable(f"{where} does not begin with a format description that is read here")
+    pool = ReceiveBufferPool()
+    returned = asyncio.Event()
+    pool.on_return = returned.set
+    offset, left = FIRST_EVENT, b""
+    while True:
+        while (buffer := pool.take()) is None:
+            returned.clear()
+            await returned.wait()
+        buffer.view[: len(left)] = left
+        fill = len(left)
+        fill += await asyncio.to_thread(os.preadv, fd, [buffer.view[fill:BUFFER_BYTES]], offset + fill)
+        if fill == len(left):
+            break
+        used = 0
+        while intake.take(buffer, used, fill) != codes.NEED_MORE:
             used = intake.ingest.consumed
-            left = bytes(buffer.view[used:fill])
-            offset += used
-            pool.put_back()
-        if left or intake.ingest.in_event:
-            raise _unusable(f"{self.path / name} ends inside an event, at offset {offset + len(left)}")
-        intake.begin_file(following_name(name))
+        used = intake.ingest.consumed
+        left = bytes(buffer.view[used:fill])
+        offset += used
+        pool.put_back()
+    if left or intake.ingest.in_event:
+        raise _unusable(f"{where} ends inside an event, at offset {offset + len(left)}")
+    intake.begin_file(following_name(name))
 
 
 def origin_of(source: ServerSource | DirectorySource) -> FileOrigin:

@@ -25,6 +25,7 @@ from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 from relay.repair.file_origin import FileOrigin, following_name
@@ -78,7 +79,7 @@ def damaged_in(directory: Path) -> list[WantedFile]:
         while expected is not None and expected != file.name and len(wanted) < _MOST_MISSING:
             wanted.append(WantedFile(expected, None))
             expected = following_name(expected)
-        if file.sealed and (file.damaged or file.name in places or _is_short(directory / file.name, file.end)):
+        if file.sealed and (file.damaged or file.name in places or _is_lost(directory, file)):
             wanted.append(WantedFile.of(file))
         expected = following_name(file.name)
     return wanted
@@ -95,12 +96,15 @@ def _lost(ledger: Sequence[LedgerRow]) -> set[str]:
     return lost
 
 
-def _is_short(path: Path, end: int) -> bool:
+def _is_lost(directory: Path, file: ArchivedFile) -> bool:
+    """Whether bytes lack on the disk. Nobody asks a bucket here."""
+    if file.tier is Tier.OBJECT:
+        return False
     try:
-        facts = path.stat()
+        facts = (directory / (file.name if file.place is None else file.place.stored_name)).stat()
     except FileNotFoundError:
         return True
-    return not stat.S_ISREG(facts.st_mode) or facts.st_size < end
+    return not stat.S_ISREG(facts.st_mode) or facts.st_size < file.stored_bytes
 
 
 def chosen(directory: Path, names: Sequence[str]) -> list[WantedFile]:
@@ -137,8 +141,20 @@ class _Replaced:
     row: LedgerRow
 
 
-async def _replace(directory: Path, wanted: WantedFile, origin: FileOrigin, layer: FileLayer) -> _Replaced:
-    """Raises: UpstreamError; ArchiveError; OSError; RepairRefused where another file came."""
+async def _replace(directory: Path, wanted: WantedFile, origins: Sequence[FileOrigin], layer: FileLayer) -> _Replaced:
+    """From the first of `origins` that has it. Raises: UpstreamError; ArchiveError; OSError; RepairRefused where another file came."""
+    for number, origin in enumerate(origins, 1):
+        try:
+            return await _replace_from(directory, wanted, origin, layer)
+        except _EXPECTED as error:
+            if number == len(origins):
+                raise
+            log.info("repair_looks_elsewhere", file=wanted.name, origin=origin.where, why=str(error))
+    raise RepairRefused(f"nobody is known who has {wanted.name}. Name a copy of the archived one with --from")
+
+
+async def _replace_from(directory: Path, wanted: WantedFile, origin: FileOrigin, layer: FileLayer) -> _Replaced:
+    """Raises: as `_replace`."""
     scratch = await asyncio.to_thread(empty_scratch, directory, layer)
     remade = await origin.fetch(wanted.name, scratch)
     difference = wanted.difference(remade)
@@ -171,10 +187,12 @@ _EXPECTED: Final = (UpstreamError, ArchiveError, OSError, RepairRefused)
 
 @dataclass(slots=True)
 class StoppedRepair:
-    """Of one generation's directory while no relay has it open. findings: of the recovery behind it."""
+    """Of one generation's directory while no relay has it open. also: where is looked for what `origin` does not give. findings: of the
+    recovery behind it."""
 
     directory: Path
     origin: FileOrigin
+    also: Sequence[FileOrigin] = ()
     layer: FileLayer = field(default_factory=FileLayer)
     findings: list[LedgerRow] = field(default_factory=list)
 
@@ -191,7 +209,7 @@ class StoppedRepair:
             anew = False
             for one in wanted:
                 try:
-                    replaced = await _replace(self.directory, one, self.origin, self.layer)
+                    replaced = await _replace(self.directory, one, [self.origin, *self.also], self.layer)
                 except _EXPECTED as error:
                     yield _failed(one.name, error)
                     continue
@@ -228,14 +246,16 @@ class RunningRepair:
         self._layer = layer or FileLayer()
         self._busy = asyncio.Lock()
 
-    async def run(self, generation: Generation, origin: FileOrigin, names: Sequence[str] = ()) -> list[RepairOutcome]:
-        """Repairs these files, or all that were found damaged. Raises: RepairRefused."""
+    async def run(
+        self, generation: Generation, origins: Sequence[FileOrigin], names: Sequence[str] = ()
+    ) -> list[RepairOutcome]:
+        """Repairs these files, or all that were found damaged, each from the first that has it. Raises: RepairRefused."""
         if self._busy.locked():
             raise RepairRefused("another repair is at work: wait for its end")
         async with self._busy:
             chosen_names = list(names) or [place.file for place in generation.damaged_files.all]
             files = [self._file(generation, name) for name in chosen_names]
-            return [await self._one(generation, file, origin) for file in files]
+            return [await self._one(generation, file, origins) for file in files]
 
     @staticmethod
     def _file(generation: Generation, name: str) -> ArchivedFile:
@@ -252,9 +272,9 @@ class RunningRepair:
             )
         return file
 
-    async def _one(self, generation: Generation, file: ArchivedFile, origin: FileOrigin) -> RepairOutcome:
+    async def _one(self, generation: Generation, file: ArchivedFile, origins: Sequence[FileOrigin]) -> RepairOutcome:
         try:
-            replaced = await _replace(generation.directory, WantedFile.of(file), origin, self._layer)
+            replaced = await _replace(generation.directory, WantedFile.of(file), origins, self._layer)
         except _EXPECTED as error:
             return _failed(file.name, error)
         except sqlite3.Error as error:

@@ -8,6 +8,7 @@ A start after a crash finds the old one still there, and takes the move back (`r
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path
 from relay.archive.storage.files import BESIDE_SUFFIXES, TEMPORARY_SUFFIX, replace_file
+from relay.object_store.archive_object import STALE_S, Ownership
+from relay.object_store.object_errors import MirrorRefused, PrefixBusy, StoreRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import packed_name
@@ -47,8 +50,8 @@ class MovedFile:
 class FileMover:
     """Blocking: for one thread. root: the archive's directory, which keys in the bucket are relative to.
 
-    packer: is closed by whoever made it. keys: whose active key encrypts what is packed.
-    stop: ends a move between two frames by MoveStopped.
+    packer: is closed by whoever made it. keys: whose active key encrypts what is packed. stop: ends a move between two frames by
+    MoveStopped. ownership: of the place in the bucket; None: nobody else can write there.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class FileMover:
         keys: KeyRing | None = None,
         store: ObjectStore | None = None,
         stop: Callable[[], bool] = lambda: False,
+        ownership: Ownership | None = None,
     ) -> None:
         self._root = root
         self._layer = packer.layer
@@ -68,6 +72,31 @@ class FileMover:
         self._keys = keys
         self._store = store
         self._stop = stop
+        self._ownership = ownership
+        self._busy_since = 0.0
+        """By the monotonic clock; 0: nobody else was met in the bucket."""
+
+    def hold_place(self) -> None:
+        """Before the bucket is changed: nobody else writes there, and no other archive is there.
+
+        Raises: StoreRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        """
+        if self._ownership is None or self._store is None:
+            return
+        try:
+            self._ownership.hold()
+        except PrefixBusy as error:
+            self._busy_since = self._busy_since or time.monotonic()
+            if time.monotonic() - self._busy_since < 2 * STALE_S:
+                raise MoveStopped from error
+            raise self._refused(error, self._store) from error
+        except MirrorRefused as error:
+            raise self._refused(error, self._store) from error
+        self._busy_since = 0.0
+
+    @staticmethod
+    def _refused(error: MirrorRefused, store: ObjectStore) -> StoreRefused:
+        return StoreRefused(str(error).rstrip("."), url=store.url(), advice="")
 
     def key_of(self, path: Path) -> str:
         """What a file of the archive is called in the bucket."""
@@ -109,6 +138,7 @@ class FileMover:
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
         """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError."""
         assert self._store is not None
+        self.hold_place()
         stored = file.path.with_name(place.stored_name)
         self._store.put_file(self.key_of(stored), stored)
         for suffix in BESIDE_SUFFIXES:

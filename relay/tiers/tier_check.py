@@ -3,16 +3,13 @@
 Beside `archive verify`, also while the relay runs: it then finds nothing that is on its way.
 """
 
-import hashlib
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from protocol.errors import Malformed
-from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
@@ -24,12 +21,10 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_errors import PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
-from relay.packed.packed_file import PackedFile
+from relay.packed_reads.packed_check import check_stored
 from relay.tiers.gone_objects import gone_names, remove_gone
 
-_PIECE: Final = 8 << 20
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _NO_BUCKET: Final = "it is in a bucket, and relay.toml has no [archive.bucket]"
 _LOST: Final = (
@@ -83,11 +78,6 @@ class TierCheck:
             return
         yield from self._left_on_disk(files, names)
         yield from self._gone()
-        if self._store is not None:
-            try:
-                yield from self._left_in_bucket(self._store, files)
-            except ObjectStoreError as error:
-                yield ArchiveFinding(self._directory.name, None, f"the bucket cannot be looked through: {error}")
 
     # --- what is packed ----------------------------------------------------------------------------------------------
 
@@ -132,27 +122,9 @@ class TierCheck:
 
     def _check_bytes(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
         """All stored bytes, and all plain ones where their key is there."""
-        sha = hashlib.sha256()
-        for offset in range(0, source.size, _PIECE):
-            sha.update(source.read(offset, _PIECE))
-        if f"sha256:{sha.hexdigest()}" != place.digest:
-            what = f"{self._where(place)} is not what was stored: its SHA-256 is another"
-            yield ArchiveFinding(file.name, None, what, 0, _LOST)
-            return
-        if place.key_id is not None and self._keys is None:
-            return
-        try:
-            packed = PackedFile.open(source, file.name, self._keys)
-            crc = 0
-            for number in range(len(packed.frames)):
-                start, stop = packed.stored_range(number)
-                crc = zlib.crc32(packed.decode(number, source.read(start, stop - start)), crc)
-        except PackedError as error:
-            yield ArchiveFinding(file.name, None, error.text, 0, error.advice or _LOST)
-            return
-        if f"crc32:{crc:08x}" != file.digest:
-            what = f"the binlog in {self._where(place)} has the digest crc32:{crc:08x}; {file.digest} was noted at its sealing"
-            yield ArchiveFinding(file.name, None, what, 0, _LOST)
+        where = self._where(place)
+        for finding in check_stored(source, file, place, self._keys, lambda offset: 0, where=where):
+            yield finding if finding.boundary is None else replace(finding, advice=_LOST)
 
     def _key(self, name: str) -> str:
         return (self._directory / name).relative_to(self._root).as_posix()
@@ -179,28 +151,6 @@ class TierCheck:
         for name in gone_names(self._layer, self._directory):
             what = "was purged, and the bucket may still have it"
             yield self._left(name, what, partial(remove_gone, self._layer, self._directory, key_of, self._store, name))
-
-    def _left_in_bucket(self, store: ObjectStore, files: Sequence[ArchivedFile]) -> Iterator[ArchiveFinding]:
-        """Objects of binlogs that are older than all that are held, or lack among them. A copy of one that is held does no harm."""
-        held = {file.number: file.name for file in files}
-        newest = max(held, default=0)
-        folder = self._key("").removesuffix("/").removeprefix(".")
-        for facts in store.list(folder):
-            name = facts.key.removeprefix(f"{folder}/" if folder else "")
-            binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
-            if "/" in name or not is_binlog_name(binlog):
-                continue
-            try:
-                number = binlog_number(binlog)
-            except Malformed:
-                continue
-            if number <= newest and number not in held:
-                url = store.url(facts.key)
-                yield self._left(
-                    name,
-                    f"{url} is of a binlog that the archive does not hold",
-                    partial(store.delete, [facts.key]),
-                )
 
     def _left(self, name: str, what: str, remove: Callable[[], object]) -> ArchiveFinding:
         if not self._cure:

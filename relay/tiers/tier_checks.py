@@ -3,14 +3,18 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.directory_lock import take_lock
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import UUID_NAME, FileLayer
 from relay.config.sections import Config
-from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError
+from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_errors import KeyUnreadable
 from relay.tiers.tier_check import Progress, TierCheck
 from relay.tiers.tier_setup import bucket_store, key_ring
@@ -18,11 +22,19 @@ from relay.tiers.tier_setup import bucket_store, key_ring
 TierFindings = Iterator[tuple[int, ArchiveFinding]]
 
 
-@contextmanager
-def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[[Progress | None], TierFindings]]:
-    """The checks of all generations. With `cure` nobody else opens the archive while it is entered.
+@dataclass(frozen=True, slots=True)
+class TierChecks:
+    """run: the checks of all generations. alone: no relay has the archive open."""
 
-    Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs.
+    run: Callable[[Progress | None], TierFindings]
+    alone: bool
+
+
+@contextmanager
+def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierChecks]:
+    """With `cure` nobody else opens the archive while it is entered.
+
+    Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs, or the bucket is another archive's.
     """
     root, layer = config.archive_directory, FileLayer()
     try:
@@ -40,6 +52,12 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[
     if alone and not cure:
         os.close(lock)  # a relay may start while it is only looked
         lock = -1
+    if cure and store is not None:
+        try:
+            _hold_place(root, store, is_whole=config.archive.mirror is not None)
+        except (ArchiveError, ObjectStoreError, MirrorRefused) as error:
+            os.close(lock)
+            raise ArchiveError(f"nothing was cured: {str(error).rstrip('.')}") from error
 
     def checks(on_progress: Progress | None) -> TierFindings:
         for number, directory in begun_generations(root, layer):
@@ -48,7 +66,18 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[Callable[
                 yield number, finding
 
     try:
-        yield checks
+        yield TierChecks(checks, alone)
     finally:
         if lock >= 0:
             os.close(lock)
+
+
+def _hold_place(root: Path, store: ObjectStore, *, is_whole: bool) -> None:
+    """Nobody else's archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
+    try:
+        uuid = (root / UUID_NAME).read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ArchiveError(
+            f"{UUID_NAME} cannot be read: {error.strerror}. The relay makes it when it starts"
+        ) from error
+    Ownership(store, uuid, root, is_whole=is_whole).hold()

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -29,6 +30,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
@@ -63,6 +65,14 @@ _KEPT: Final = "All files stay where they are, and are served; they move when th
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True, slots=True)
+class OwnBucket:
+    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there."""
+
+    stop: threading.Event
+    ownership: Ownership
+
+
 class TierMover:
     """`begin`, then `close`; on the event loop, but for the moves themselves.
 
@@ -78,8 +88,8 @@ class TierMover:
         keys: KeyRing | None = None,
         store: ObjectStore | None = None,
         packer: Packer | None = None,
-        stop: threading.Event | None = None,
         stays_from: Callable[[], Place | None] = lambda: None,
+        own: OwnBucket | None = None,
     ) -> None:
         self.status = TierStatus(bucket=None if store is None else store.counts)
         self._archive = archive
@@ -88,13 +98,13 @@ class TierMover:
         self._packer = packer or ThreadPacker(FileLayer())
         self._layer = self._packer.layer
         self._stays_from = stays_from
-        self._stopping = stop or threading.Event()
-        """The store has the same: it ends its tries."""
+        self._stopping = threading.Event() if own is None else own.stop
         self._mover = FileMover(
             *(archive.directory, self._packer, options),
             keys=keys,
             store=store,
             stop=self._stopping.is_set,
+            ownership=None if own is None else own.ownership,
         )
         self._urgency = PackingUrgency(self._layer, archive.directory)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
@@ -278,7 +288,10 @@ class TierMover:
             if self._stopping.is_set():
                 return
             try:
+                await self._in_thread(self._mover.hold_place)
                 done = await self._in_thread(partial(remove_gone, self._layer, directory, key_of, self._store, name))
+            except MoveStopped:
+                return
             except ObjectStoreError as error:
                 self._bucket_failed(error)
                 return

@@ -1,6 +1,5 @@
 """The mover of a relay, as relay.toml wants it."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.config.sections import ArchiveSection
 from relay.config.text.amounts import size_bytes
 from relay.config.tiers_section import TiersSection
+from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
@@ -20,7 +20,7 @@ from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
 from relay.packing_process.packer import ProcessPacker
 from relay.retention.decision import Place
-from relay.tiers.tier_mover import TierMover
+from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
 
 _CORRECT: Final = "Correct [archive] in relay.toml: docs/TIERS.md."
@@ -34,26 +34,33 @@ def key_ring(section: ArchiveSection) -> KeyRing | None:
     return KeyRing.load([key.source() for key in encryption.keys], encryption.active)
 
 
-def bucket_store(section: ArchiveSection, stop: threading.Event | None = None) -> ObjectStore | None:
-    """The bucket; None: there is none. Reads credentials, and asks nobody. Raises: StoreRefused."""
-    return None if section.bucket is None else ObjectStore(section.bucket.options(), stop)
+def bucket_store(section: ArchiveSection, *, many_ask: bool = False) -> ObjectStore | None:
+    """The bucket; None: there is none. Reads credentials, and asks nobody. many_ask: see `ObjectStore`. Raises: StoreRefused."""
+    return None if section.bucket is None else ObjectStore(section.bucket.options(), many_ask=many_ask)
 
 
-def tier_mover(section: ArchiveSection, archive: Archive, stays_from: Callable[[], Place | None]) -> TierMover | None:
-    """None: nothing is to be moved, and nothing has to go from a bucket. Raises: KeyUnreadable, StoreRefused."""
+def tier_mover(
+    section: ArchiveSection, archive: Archive, stays_from: Callable[[], Place | None], uuid: str, token: str
+) -> TierMover | None:
+    """None: nothing is to be moved, and nothing has to go from a bucket. uuid, token: of the relay and of this process, as those who
+    write to the bucket. Raises: KeyUnreadable, StoreRefused."""
     if section.tiers is None and section.bucket is None:
         return None
-    stop = threading.Event()
     rules = TierRules() if section.tiers is None else TierRules.of(section.tiers)
     options = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
+    store = bucket_store(section)
+    own = None
+    if store is not None:
+        is_whole = section.mirror is not None
+        own = OwnBucket(store.stopping, Ownership(store, uuid, archive.directory, token=token, is_whole=is_whole))
     return TierMover(
         archive,
         rules,
         options,
         keys=key_ring(section),
-        store=bucket_store(section, stop),
+        store=store,
         packer=ProcessPacker(),
-        stop=stop,
+        own=own,
         stays_from=stays_from,
     )
 
@@ -62,7 +69,7 @@ def reading_layer(section: ArchiveSection, root: Path) -> TieredLayer:
     """How the binlogs of the archive in `root` are read, packed ones too. Blocking. Raises: ArchiveUnavailable."""
     tiers = section.tiers or TiersSection()
     try:
-        ring, store = key_ring(section), bucket_store(section)
+        ring, store = key_ring(section), bucket_store(section, many_ask=True)
     except KeyUnreadable as error:
         raise ArchiveUnavailable(f"a key of [archive.encryption] cannot be read: {error}", advice=_CORRECT) from error
     except ObjectStoreError as error:

@@ -15,6 +15,6 @@ pytestmark = pytest.mark.interop
 def test_whenever_the_relay_is_killed_the_bucket_makes_an_archive(servers: ServerFactory, tmp_path: Path) -> None:
     need_rclone()
     source = servers("mariadb").start(server_id=1)
-    found = kill_run(tmp_path, source, kills=3, seed=1)
+    found = kill_run(tmp_path, source, kills=3, seed=1, purged_each=2)
     # Parts are of the newest binlog only.
     assert {part.file for key in found if (part := part_of(key)) is not None} <= {source.binlogs()[-1].name}

@@ -8,8 +8,11 @@ from deploy.servers import Server
 
 
 @contextmanager
-def write_load(source: Server) -> Iterator[Callable[[], int]]:
-    """Transactions of one row and of sixty into load_.t, and a new binlog now and then; how many transactions there were."""
+def write_load(source: Server, pause_s: float = 0.0) -> Iterator[Callable[[], int]]:
+    """Transactions of one row and of sixty into load_.t, and a new binlog now and then; how many transactions there were.
+
+    pause_s: behind each.
+    """
     done = threading.Event()
     count = 0
     source.execute_many(
@@ -28,6 +31,7 @@ def write_load(source: Server) -> Iterator[Callable[[], int]]:
                 cursor.execute("COMMIT")
                 if count % 40 == 0:
                     cursor.execute("FLUSH LOGS")
+                done.wait(pause_s)
 
     writer = threading.Thread(target=work)
     writer.start()

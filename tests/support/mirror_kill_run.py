@@ -3,7 +3,9 @@
     python -m tests.support.mirror_kill_run --kills 100
 
 A MariaDB is written to all the time. Each time: the relay runs for a moment, is killed, and an archive is made from the bucket. It must
-be the source's binlogs up to a transaction's end, and never end before where it ended the time before.
+be the source's binlogs up to a transaction's end, and never end before where it ended the time before. Now and then the oldest
+are purged at the relay, and `archive verify --cure` removes them from the bucket. At the end nothing is left over, in the bucket or
+on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest only.
 """
 
 import argparse
@@ -13,15 +15,39 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Final
 
 from deploy.servers import SERVERS, Server
+from relay.mirror.mirror_parts import part_of
 from relay.mirror.restoring import restore_archive
 from relay.object_store.object_store import ObjectStore
 from tests.support.binlog_comparison import check_relayed, events_of
+from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.hand_over import write_load
 from tests.support.mirrored_relay import mirrored_relay, objects, wait_copied, whole_files
+from tests.support.relay_process import RelayProcess
 from tests.support.s3_server import S3Server
+
+_PURGED_EACH: Final = 8
+"""So many kills."""
+_PAUSE_S: Final = 0.03
+"""Between two transactions: the archive grows by some megabytes a second."""
+
+
+def purge_oldest(relay: RelayProcess, source: Server) -> None:
+    """All but the newest file go from the archive and from the source, and what is left of them in the bucket by the cure."""
+    relay.start()
+    # Something is copied as a whole, and something is behind it.
+    wait_until(lambda: len(relay.sql("SHOW BINARY LOGS")) > 2, "it has three binlogs", 60)
+    first = relay.sql("SHOW BINARY LOGS")[-1][0]
+    relay.sql(f"PURGE BINARY LOGS TO '{first}'")
+    relay.stop()
+    done = relay.command("archive", "verify", "--cure")
+    assert "was removed" in done.stdout, done.stdout + done.stderr
+    done = relay.command("archive", "verify", "--cure")
+    assert done.returncode == 0, done.stdout + done.stderr
+    source.sql(f"PURGE BINARY LOGS TO '{first}'")
 
 
 def check_bucket(store: S3Server, source: Server, directory: Path) -> tuple[int, int]:
@@ -44,13 +70,19 @@ def check_bucket(store: S3Server, source: Server, directory: Path) -> tuple[int,
     return int(names[-1].rpartition(".")[2]), told.end.offset
 
 
-def kill_run(directory: Path, source: Server, kills: int, seed: int, *, said: bool = False) -> list[str]:
+def kill_run(
+    directory: Path, source: Server, kills: int, seed: int, *, purged_each: int = _PURGED_EACH, said: bool = False
+) -> list[str]:
     """Kills that often, with a line on stderr for each if `said`; what is in the bucket at the end. Raises: AssertionError."""
+    admin = {"[account]": {"admin": True}}
     chance = random.Random(seed)
     reached = (0, 0)
     checked = 0
-    with S3Server(directory / "s3") as store, mirrored_relay(directory / "relay", source, store, free_port()) as relay:
-        with write_load(source):
+    with (
+        S3Server(directory / "s3") as store,
+        mirrored_relay(directory / "relay", source, store, free_port(), more=admin) as relay,
+    ):
+        with write_load(source, _PAUSE_S):
             for number in range(kills):
                 if not relay.running:
                     relay.start()
@@ -61,6 +93,8 @@ def kill_run(directory: Path, source: Server, kills: int, seed: int, *, said: bo
                     assert now >= reached, f"kill {number}: the copy ended at {reached}, and now at {now}"
                     reached = now
                     checked += 1
+                    if checked % purged_each == 0:
+                        purge_oldest(relay, source)
                     if said:
                         sys.stderr.write(f"kill {number + 1}: an archive up to binlog {now[0]}, {now[1]}\n")
         assert checked > kills // 2
@@ -68,7 +102,22 @@ def kill_run(directory: Path, source: Server, kills: int, seed: int, *, said: bo
         wait_copied(store, *source.master_status(), timeout_s=180)
         relay.stop()
         check_bucket(store, source, directory / "made")
+        check_nothing_left(relay, store)
         return objects(store)
+
+
+def check_nothing_left(relay: RelayProcess, store: S3Server) -> None:
+    """Behind the last end of the relay: what its kills have left is gone."""
+    done = relay.command("archive", "verify", "--deep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not [path.name for path in relay.archive.rglob("*") if path.name.endswith(".tmp")]
+    held = sorted(path.name for path in relay.archive.glob("*.[0-9]*") if path.suffix[1:].isdigit())
+    for key in objects(store):
+        part = part_of(key)
+        if part is not None:
+            assert part.file == held[-1], key
+        elif key.startswith(held[0].rpartition(".")[0]):
+            assert any(key.startswith(f"{name}.") for name in held[:-1]), key
 
 
 def main() -> None:

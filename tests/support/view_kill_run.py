@@ -173,7 +173,14 @@ def made_anew(chain: ViewChain, directory: Path) -> Path:
     made = relay.archive / "views" / VIEW
     wanted = _sizes(chain.view_directory())
     with relay:
-        wait_until(lambda: _sizes(made) == wanted, f"the view is made again, with {wanted}", 60)
+        try:
+            wait_until(lambda: _sizes(made) == wanted, "the view is made again", 60 + len(wanted))
+        except AssertionError as error:
+            found = _sizes(made)
+            other = [
+                f"{name}: {found.get(name)} of {size} bytes" for name, size in wanted.items() if found.get(name) != size
+            ]
+            raise AssertionError(f"{error}: {len(other)} of {len(wanted)} files are other: {other[:5]}") from error
         relay.stop()
     return made
 

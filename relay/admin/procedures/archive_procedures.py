@@ -1,23 +1,33 @@
 """CALL binlog_relay.repair() and scrub(): damaged files are fetched again, all files are checked now."""
 
+import asyncio
+from collections.abc import Callable, Sequence
+
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, Rows
 from protocol.statements.requests import RepairFiles
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.config import DirectorySource, ServerSource
-from relay.repair.file_origin import origin_of
+from relay.repair.file_origin import FileOrigin, origin_of
 from relay.repair.repair import RepairRefused, RunningRepair
 
 _MIB = 1 << 20
 
 
 async def repair(
-    archive: Archive, work: RunningRepair, source: ServerSource | DirectorySource, request: RepairFiles
+    archive: Archive,
+    work: RunningRepair,
+    source: ServerSource | DirectorySource,
+    copies: Callable[[int], Sequence[FileOrigin]],
+    request: RepairFiles,
 ) -> Rows:
-    """What became of each file, a line each; none where nothing is known to be damaged. Raises: StatementRefused."""
+    """What became of each file, a line each; none where nothing is known to be damaged. copies: of a generation, where is looked for
+    what the source does not give. Raises: StatementRefused."""
+    generation = archive.current
     try:
-        outcomes = await work.run(archive.current, origin_of(source), [request.file] if request.file else [])
+        origins = [origin_of(source), *await asyncio.to_thread(copies, generation.number)]
+        outcomes = await work.run(generation, origins, [request.file] if request.file else [])
     except RepairRefused as error:
         raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"Not repaired: {error}") from error
     rows = tuple((one.file, "repaired" if one.is_repaired else "not repaired", one.text) for one in outcomes)

@@ -19,6 +19,7 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.storage.archive_errors import ArchiveMisuse
+from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, PURGE_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 
@@ -60,7 +61,8 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
     Raises: OSError, also where that cannot be found out just now.
     """
     names = layer.names(path)
-    if any(is_binlog_name(name) or name == PURGE_NAME for name in names):
+    # Of an archive made again from a bucket all binlogs may be there, and NAME.place only is here.
+    if any(is_binlog_name(name.removesuffix(PLACE_SUFFIX)) or name == PURGE_NAME for name in names):
         return False
     if LEDGER_TEXT_NAME in names and _tells_of_files(path / LEDGER_TEXT_NAME, layer):
         return False

@@ -1,6 +1,7 @@
 """The scrub: all that is archived is read again, file by file and slowly, before somebody needs it.
 
-A file is due when its last whole check is older than the interval. What `archive verify --deep` would find of it, this finds.
+A file is due when its last whole check is older than the interval. What `archive verify --deep` would find of it, this finds. Of one
+that is packed on the disk the stored bytes are read, each frame and the binlog's digest; what is in a bucket is not read here.
 """
 
 import asyncio
@@ -15,9 +16,11 @@ import structlog
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.inspect.file_check import check_file
+from relay.archive.read.open_file import PackedLayer
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import SUM_SUFFIXES, FileLayer
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
@@ -93,13 +96,19 @@ class Scrub:
         self._hurries = True
         self.status.state = "called"
         self._wake.set()
-        return sum(file.end for _generation, file in self._sealed())
+        return sum(file.stored_bytes for _generation, file in self._sealed())
 
     # --- the loop's side ---------------------------------------------------------------------------------------------
 
     def _sealed(self) -> list[tuple[Generation, ArchivedFile]]:
-        # Packed ones are compared with their digests by `archive verify --deep`: to read a bucket again and again costs money.
-        return [(one, file) for one in self._archive.all for file in one.files if file.sealed and file.place is None]
+        # To read a bucket again and again costs money: `archive verify --deep` does.
+        reads_packed = isinstance(self._layer, PackedLayer)
+        return [
+            (one, file)
+            for one in self._archive.all
+            for file in one.files
+            if file.sealed and (file.tier is Tier.HOT or (reads_packed and file.tier is Tier.COLD))
+        ]
 
     async def _run(self) -> None:
         while True:
@@ -119,9 +128,9 @@ class Scrub:
         now = time.time()
         oldest_allowed = self._due_before(now)
         due = [place for place in order if times[place] <= oldest_allowed]
-        total = sum(file.end for _generation, file in sealed)
+        total = sum(file.stored_bytes for _generation, file in sealed)
         self.status.total_bytes = total
-        self.status.checked_bytes = total - sum(sealed[place][1].end for place in due)
+        self.status.checked_bytes = total - sum(sealed[place][1].stored_bytes for place in due)
         self.status.oldest = times[order[0]] if order else 0.0
         self.status.due = len(due)
         self._rate = max(total / self._interval_s, _LEAST_RATE) if self._interval_s is not None else 0.0
@@ -132,7 +141,7 @@ class Scrub:
             if generation.file(file.name) is file:
                 await self._check(generation, file)
             self.status.due -= 1
-            self.status.checked_bytes += file.end
+            self.status.checked_bytes += file.stored_bytes
         self._hurries = False
         if self._interval_s is None or not order:
             return _LONGEST_REST_S
@@ -146,7 +155,11 @@ class Scrub:
     async def _check(self, generation: Generation, file: ArchivedFile) -> None:
         self.status.state = file.name
 
+        place = file.place
+
         def check() -> list[ArchiveFinding]:
+            if place is not None and isinstance(self._layer, PackedLayer):
+                return list(self._layer.check_packed(generation.path(file.name), file, self._rest))
             return check_file(self._layer, generation.directory, file, self._rest)
 
         self._tried[generation.number, file.number] = time.time()
@@ -157,8 +170,8 @@ class Scrub:
                 log.warning("scrub_put_off", file=file.name, why=error.strerror, note="it is tried again in a day")
                 return
             findings = [ArchiveFinding(file.name, 0, f"it cannot be read: {error.strerror}", 0)]
-        if generation.file(file.name) is not file:
-            return  # it was purged meanwhile
+        if generation.file(file.name) is not file or file.place is not place:
+            return  # it was purged meanwhile, or moved, which reads it too
         self._tell(generation, file, findings)
         self.status.last = f"{file.name}: {findings[0].what if findings else 'as it was archived'}"
 
@@ -205,7 +218,8 @@ class Scrub:
         if known is not None:
             return known
         try:
-            return (generation.directory / file.name).stat().st_mtime
+            stored_name = file.name if file.place is None else file.place.stored_name
+            return (generation.directory / stored_name).stat().st_mtime
         except OSError:
             return 0.0
 

@@ -1,13 +1,15 @@
 """An archived file that is open for many readers: plain on the disk here, packed in `relay.packed_reads`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
 from protocol.binlog.made_events import rotate_size
 from protocol.position import Position
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.sums.file_sums import BlockReader, FileSums, damaged_block, touched
 
@@ -127,6 +129,16 @@ class PackedLayer(FileLayer, ABC):
     @abstractmethod
     def open_packed(self, path: Path, sums: FileSums | None) -> OpenFile:
         """The binlog at `path`, which is not there as it was received. Raises: OSError (there is none); ArchiveError."""
+
+    @abstractmethod
+    def check_packed(
+        self, path: Path, file: ArchivedFile, on_progress: Callable[[int], None]
+    ) -> Iterator[ArchiveFinding]:
+        """Reads all stored bytes of the binlog at `path`, which is packed on this disk, and compares them with what was noted.
+
+        Where the binlog itself is not what was archived, the finding has a `boundary`. on_progress: gets the bytes read since its
+        last call, and may raise to end the check. Blocking. Raises: OSError, FileNotFoundError where it is not there.
+        """
 
 
 def open_archived(layer: FileLayer, path: Path, sums: FileSums | None) -> OpenFile:

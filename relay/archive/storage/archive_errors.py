@@ -77,7 +77,12 @@ class ArchiveDamaged(ArchiveCorrupt):
 
 
 class ArchiveUnavailable(ArchiveError):
-    """A binlog cannot be read now, and may be later: its bucket does not answer, or a key is not there."""
+    """A binlog cannot be read now, and may be later: its bucket does not answer, or a key is not there.
+
+    `is_told`: the log has why already, once for all who meet it.
+    """
+
+    is_told = False
 
 
 class ArchiveGap(ArchiveError):

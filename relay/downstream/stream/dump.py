@@ -313,9 +313,9 @@ class Dump:
             self._segment.generation.damaged_files.report(error)
             self.fail(damage_refusal(error, self._segment.generation.damage_advice))
         elif isinstance(error, ArchiveUnavailable):
-            log.warning(
-                "binlog_not_available", position=str(self.position), what=error.text, advice=error.advice or None
-            )
+            if not error.is_told:
+                what, advice = error.text, error.advice or None
+                log.warning("binlog_not_available", position=str(self.position), what=what, advice=advice)
             text = f"{self.position}: binlog-relay cannot read this now: {error.what}. The replica may try again"
             self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
         elif isinstance(error, ArchiveError):

@@ -49,6 +49,10 @@ def _mirror(name: str, kind: Kind, text: str) -> MetricFamily:
     return MetricFamily("The copy in the bucket", name, kind, text)
 
 
+def _reads(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("Reading packed binlogs", name, kind, text, labels)
+
+
 def _view(name: str, kind: Kind, text: str) -> MetricFamily:
     return MetricFamily("Views", name, kind, text, ("view",))
 
@@ -194,6 +198,42 @@ FAMILIES: Final = (
     _mirror("mirror_copied_parts_total", "counter", "Parts of the binlog that grows that were copied."),
     _mirror("mirror_failures_total", "counter", "Attempts that failed."),
     _mirror("mirror_written_bytes_total", "counter", "Bytes that were uploaded."),
+    _reads(
+        "read_cache_limit_bytes",
+        "gauge",
+        "`read_cache` of [archive.tiers]. No sample of this part: relay.toml has neither [archive.tiers] nor [archive.bucket].",
+    ),
+    _reads("read_cache_bytes", "gauge", "Bytes of frames that are kept in memory or on their way."),
+    _reads("read_cache_hits_total", "counter", "How often a reader came to a frame that was in memory."),
+    _reads(
+        "read_cache_shared_total", "counter", "How often a reader came to a frame that was on its way for another one."
+    ),
+    _reads("read_cache_misses_total", "counter", "How often a reader came to a frame that had to be fetched for it."),
+    _reads(
+        "read_cache_evictions_total",
+        "counter",
+        "Frames that went to make room. Many of them beside many misses: `read_cache` is too small for these replicas.",
+    ),
+    _reads("read_cache_fetches_in_progress", "gauge", "Frames that are on their way."),
+    _reads("read_cache_waiting", "gauge", "Readers that wait for room to fetch a frame."),
+    _reads(
+        "read_cache_fetches_total", "counter", "Fetches, of one frame or several. `source`: bucket, disk.", "source"
+    ),
+    _reads("read_cache_fetched_bytes_total", "counter", "Bytes that were fetched, as they are stored.", "source"),
+    _reads(
+        "read_cache_errors_total",
+        "counter",
+        "What could not be had. `kind`: bucket_away (the bucket does not answer, which is known), unavailable (not now: the bucket, a "
+        "key), damaged (not what was packed), other (the disk).",
+        "kind",
+    ),
+    _reads(
+        "bucket_away",
+        "gauge",
+        "1 while the bucket does not answer those who read: they are told at once. No sample: there is no bucket.",
+    ),
+    _reads("bucket_away_times_total", "counter", "How often it was so."),
+    _reads("bucket_requests_spared_total", "counter", "Requests that were not made because it was so."),
     _view("view_up", "gauge", "1 while the view is open and goes on, 0 when it is not open or has stopped."),
     _view("view_behind_bytes", "gauge", "Archived bytes that are not in the view yet."),
     _view("view_files", "gauge", "Binlogs of the view."),

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from protocol.kernel import ingest
+from relay.http.answers.frame_answers import frame_samples
 from relay.http.answers.metric_families import FAMILIES, MetricFamily
 from relay.http.answers.mirror_answers import mirror_samples
 from relay.http.answers.not_ready import reasons_not_ready
@@ -69,6 +70,7 @@ class MetricsPage:
         yield from retention_samples(shot.retention, [one.name for one in shot.views])
         yield from tier_samples(shot.tiers)
         yield from mirror_samples(shot.mirror)
+        yield from frame_samples(shot.frames)
         yield from _view_values(shot)
         yield from _replica_values(shot)
         counters = shot.counters

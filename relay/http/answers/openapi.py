@@ -141,6 +141,21 @@ def _schemas() -> dict[str, Schema]:
             failures=_WHOLE,
             failure=_TEXT_OR_NONE,
             bucket_failing_since=_NUMBER_OR_NONE,
+            read_cache=_or_none(
+                _object(
+                    limit_bytes=_WHOLE,
+                    used_bytes=_WHOLE,
+                    hits=_WHOLE,
+                    shared=_WHOLE,
+                    misses=_WHOLE,
+                    evictions=_WHOLE,
+                    in_progress=_WHOLE,
+                    waiting=_WHOLE,
+                    fetched=_list(_object(source=_TEXT, fetches=_WHOLE, bytes=_WHOLE)),
+                    errors=_list(_object(kind=_TEXT, count=_WHOLE)),
+                    bucket_away_since=_NUMBER_OR_NONE,
+                )
+            ),
         ),
         "Mirror": _object(
             url=_TEXT,

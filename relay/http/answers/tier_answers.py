@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from relay.archive.storage.file_place import Tier
+from relay.http.answers.frame_answers import frames
+from relay.packed_reads.frame_counts import FrameFacts
 from relay.tiers.tier_status import TierStatus
 
 Samples = list[tuple[tuple[str, ...], float]]
@@ -35,7 +37,7 @@ def tier_samples(status: TierStatus | None) -> Iterator[tuple[str, Samples]]:
         yield name, [] if bucket is None else [((), float(getattr(bucket, counted)))]
 
 
-def tiers(status: TierStatus | None) -> dict[str, Any]:
+def tiers(status: TierStatus | None, reads: FrameFacts | None = None) -> dict[str, Any]:
     """For /api/v1/."""
     if status is None:
         status = TierStatus(state="off")
@@ -61,6 +63,7 @@ def tiers(status: TierStatus | None) -> dict[str, Any]:
         "failures": status.failures,
         "failure": status.failure or None,
         "bucket_failing_since": status.bucket_failing_since or None,
+        "read_cache": frames(reads),
     }
 
 

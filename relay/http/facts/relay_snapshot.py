@@ -7,6 +7,7 @@ from relay.archive.inspect.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
 from relay.mirror.mirror_status import MirrorStatus
+from relay.packed_reads.frame_counts import FrameFacts
 from relay.retention.retention_status import RetentionStatus
 from relay.tiers.tier_status import TierStatus
 from relay.upstream.source.source_status import SourceStatus
@@ -133,6 +134,7 @@ class RelaySnapshot:
     retention: RetentionStatus
     tiers: TierStatus | None
     mirror: MirrorStatus | None
+    frames: FrameFacts | None
     counters: Counters
     slow: SlowFacts
     growth: RateOfGrowth

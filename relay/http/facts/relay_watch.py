@@ -128,6 +128,7 @@ class RelayWatch:
             retention=self._upkeep.retention.picture(),
             tiers=None if self._upkeep.tiers is None else self._upkeep.tiers.picture(),
             mirror=None if self._upkeep.mirror is None else self._upkeep.mirror(),
+            frames=None if self._upkeep.frames is None else self._upkeep.frames(),
             counters=Counters(
                 received_bytes=tally.bytes_received,
                 received_events=tally.events,

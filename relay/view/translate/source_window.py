@@ -72,9 +72,12 @@ class SourceWindow:
         """(buffer, from, to, offset of its first byte) over [start, stop) of the file; `used` says up to where in the buffer each was
         used, and what is left comes again with more."""
         base = self.offset - self.lo
-        if base + self.lo <= start and stop <= base + self.hi:
-            yield self.buffer, start - base, stop - base, base
-            return
+        if base + self.lo <= start < base + self.hi:
+            # Mostly enough, also where `stop` is the end of the file and only the next group is looked for.
+            yield self.buffer, start - base, min(stop - base, self.hi), base
+            if stop <= base + self.hi:
+                return
+            start = base + used()
         if self._beside is None:
             self._beside = bytearray(len(self.buffer))
         view = memoryview(self._beside)

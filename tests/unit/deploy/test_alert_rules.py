@@ -46,6 +46,12 @@ CASES = [
         {R + 'retention_held_back_bytes{archive="mirror",limit="keep_for",kept_by="reader"}': "5x20 0x50"},
     ),
     ("BucketFails", {R + "bucket_failing": "1x60"}, {R + "bucket_failing": "1x20 0x40"}),
+    ("BucketAway", {R + "bucket_away": "1x20"}, {R + "bucket_away": "1x3 0x20"}),
+    (
+        "FilesWait",
+        {R + "tier_waiting_files": "3x70", R + 'tier_moved_files_total{tier="cold"}': "7x70"},
+        {R + "tier_waiting_files": "3x70", R + 'tier_moved_files_total{tier="cold"}': "0+1x70"},
+    ),
     ("MirrorBehind", {R + "mirror_up": "0x30"}, {R + "mirror_up": "1x30"}),
     ("FileDamaged", {R + "archive_damaged_files": "1x20"}, {R + "archive_damaged_files": "0x20"}),
     ("LedgerGrew", {R + "ledger_entries": "0x15 1x5"}, {R + "ledger_entries": "7x20"}),

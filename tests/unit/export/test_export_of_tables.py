@@ -176,6 +176,43 @@ async def test_the_end_of_a_prepared_transaction_goes_with_it(
     assert found == [*prepared("62", T), query("XA COMMIT X'62',X'',1"), query("XA COMMIT X'63',X'',1")]
 
 
+async def test_a_name_of_a_left_out_transaction_that_is_taken_again_does_not_cost_the_next_ones_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def named(table: Table, one_phase: bool) -> list[Event]:
+        start, end = query("XA START X'61',X'',1"), query("XA END X'61',X'',1")
+        prepare = (38, bytes([one_phase]) + b"\1\0\0\0\1\0\0\0\0\0\0\0a")
+        return [start, table_map(table), rows(table, 1, last=True), end, prepare]
+
+    commit = query("XA COMMIT X'61',X'',1")
+    binlog = BinlogBuilder()
+    add(binlog, *named(U, one_phase=True))
+    add(binlog, *named(T, one_phase=False))
+    add(binlog, commit)
+    found, _lines = await filtered(tmp_path, binlog, "d.t", capsys)
+    assert found == [*named(T, one_phase=False), commit]
+
+
+async def test_the_end_of_a_transaction_that_only_its_preparing_names_goes_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As MariaDB: its GTID event, in place of BEGIN here, has the name, and no XA START is written.
+    prepared = [
+        BEGIN,
+        table_map(U),
+        rows(U, 1, last=True),
+        query("XA END X'61',X'',1"),
+        (38, b"\0\1\0\0\0\1\0\0\0\0\0\0\0a"),
+    ]
+    kept = [BEGIN, table_map(T), rows(T, 1, last=True), END]
+    binlog = BinlogBuilder()
+    add(binlog, *prepared)
+    add(binlog, query("XA COMMIT X'61',X'',1"))
+    add(binlog, *kept)
+    found, _lines = await filtered(tmp_path, binlog, "d.t", capsys)
+    assert found == kept
+
+
 def gtid_event(inside: list[Event], number: int) -> Event:
     """As 9.7 writes it, with the length of its transaction."""
     rest = sum(19 + len(body) + 4 for _kind, body in inside)

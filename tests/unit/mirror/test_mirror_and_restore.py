@@ -13,13 +13,13 @@ from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import FileLayer
-from relay.mirror.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken, RestoreRefused
+from relay.mirror.mirror_errors import RestoreRefused
 from relay.mirror.mirror_parts import part_of
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import RestoredArchive, restore_archive
-from relay.object_store.object_errors import ObjectDamaged
+from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
-from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken
-from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
@@ -27,7 +26,8 @@ _OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket]
 class ArchiveObject:
     """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
 
-    host, directory, token: of the process that writes; time: when it said so last, Unix seconds.
+    host, directory, token: of the process that writes; time: when it said so last, Unix seconds. is_whole: all of the archive goes
+    there, so that one can be made again from it; else old binlogs only.
     """
 
     archive: str
@@ -36,6 +36,7 @@ class ArchiveObject:
     directory: str
     token: str
     time: float
+    is_whole: bool = True
 
     def encode(self) -> bytes:
         """As it is stored."""
@@ -61,7 +62,8 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
         if total == _sum(told):
             names = ("archive", "source", "host", "directory", "token")
             archive, source, host, directory, token = (str(told[name]) for name in names)
-            return ArchiveObject(archive, source, host, directory, token, float(told["time"]))
+            is_whole = bool(told.get("is_whole", True))
+            return ArchiveObject(archive, source, host, directory, token, float(told["time"]), is_whole)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     # It may be better the next time: a byte may have changed on the way.
@@ -74,15 +76,26 @@ def _sum(told: dict[str, Any]) -> int:
 
 
 class Ownership:
-    """That this process, and no other one, writes the copy of one archive. Blocking, for one thread."""
+    """That this process, and no other one, writes to the place of one archive. Blocking, for one thread."""
 
-    def __init__(self, store: ObjectStore, archive: str, directory: Path, settles_s: float = 0.5) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        archive: str,
+        directory: Path,
+        settles_s: float = 0.5,
+        *,
+        token: str = "",
+        is_whole: bool = True,
+    ) -> None:
         """archive: its uuid. directory: the archive's, which this process has locked. settles_s: of two that claim the place at
-        once, the earlier one sees within this time what the later one wrote."""
+        once, the earlier one sees within this time what the later one wrote. token: of the process, where several of it write there;
+        empty: nobody else does. is_whole: see `ArchiveObject`."""
         self._settles_s = settles_s
         self._store = store
         place = str(directory.resolve())
-        self._mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, secrets.token_hex(8), 0.0)
+        token = token or secrets.token_hex(8)
+        self._mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole)
         self._written_s = float("-inf")
         """By the monotonic clock."""
 
@@ -93,6 +106,17 @@ class Ownership:
         # Of two that came at once each reads what the later one wrote.
         time.sleep(self._settles_s)
         self._check_mine()
+
+    def hold(self) -> None:
+        """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
+        if self._written_s == float("-inf"):
+            self.claim()
+        else:
+            self.renew()
+
+    def check(self) -> None:
+        """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
+        self._check(read_archive_object(self._store))
 
     def renew(self) -> None:
         """Says again that this process writes, when it is time. Raises: PrefixTaken; MirrorRefused; ObjectStoreError."""
@@ -109,6 +133,9 @@ class Ownership:
     def _check(self, found: ArchiveObject | None) -> None:
         if found is None:
             return
+        if found.is_whole and not self._mine.is_whole:
+            # The mirror of the same process writes there too, or one that was switched off.
+            self._mine = replace(self._mine, is_whole=True)
         url = self._store.url()
         if found.archive != self._mine.archive or found.source != self._mine.source:
             raise PrefixTaken(

@@ -1,0 +1,241 @@
+"""What the bucket has against what the archive holds, for `archive verify`: objects that nobody needs, and copies that lack.
+
+Only of a bucket that is this archive's, and only with the relay stopped: a running one copies and removes by itself.
+"""
+
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number, is_binlog_name
+from relay.archive.catalog.generation_directories import FIRST, generation_numbers, generation_path
+from relay.archive.inspect.listing import list_archive
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote, Tier
+from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer
+from relay.mirror.mirror_parts import MirrorPart, part_of
+from relay.mirror.mirror_pass import MirrorPass
+from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
+from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectStoreError
+from relay.object_store.object_store import ObjectFacts, ObjectStore
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import PackedError
+from relay.packed.packed_facts import PACKED_SUFFIXES
+from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ThreadPacker
+
+_SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
+_PIECE: Final = 8 << 20
+_REMOVES: Final = "`archive verify --cure` removes it"
+_COPIES: Final = "`archive verify --cure` copies it again, and so does the relay when it starts"
+Found = tuple[int, ArchiveFinding]
+
+
+@dataclass(slots=True)
+class _Folder:
+    """Of one generation. objects: by name, without parts."""
+
+    number: int
+    objects: dict[str, ObjectFacts] = field(default_factory=dict)
+    parts: list[MirrorPart] = field(default_factory=list)
+
+    @property
+    def prefix(self) -> str:
+        return folder_of(self.number)
+
+    def has(self, name: str) -> bool:
+        """Whether the binlog is there as a whole, as far as names tell."""
+        return name + PLACE_SUFFIX in self.objects and any(name + suffix in self.objects for suffix in PACKED_SUFFIXES)
+
+
+def folder_of(number: int) -> str:
+    """Of a generation's objects, with a slash at its end, or empty."""
+    return "" if number == FIRST else f"{generation_path(Path(), number).name}/"
+
+
+class BucketCheck:
+    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket.
+
+    deep: the bytes of copies are read too. cure: what is found is set right.
+    """
+
+    def __init__(
+        self, root: Path, store: ObjectStore, writer: str, *, is_mirror: bool, deep: bool = False, cure: bool = False
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._writer = writer
+        self._is_mirror = is_mirror
+        self._deep = deep
+        self._cure = cure
+        self._ownership = Ownership(store, writer, root, is_whole=is_mirror)
+        self._lacking: dict[int, list[ArchivedFile]] = {}
+
+    def run(
+        self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
+    ) -> Iterator[Found]:
+        """What is wrong, by generation. generations: those that have begun. Raises: OSError; CatalogUnreadable."""
+        try:
+            if self._cure:
+                self._ownership.hold()
+            else:
+                self._ownership.check()
+            folders = self._listed()
+            held = {number: list_archive(path) for number, path in generations}
+            newest = max(held, default=FIRST)
+            for number, folder in sorted(folders.items()):
+                if number in held:
+                    yield from self._orphans(folder, held[number])
+                elif number < newest:
+                    yield from self._purged_generation(folder)
+            if self._is_mirror:
+                yield from self._copies(folders, held)
+                if self._cure and any(self._lacking.values()):
+                    yield from self._copied_again(generations, keys, packing)
+        except MirrorRefused as error:
+            yield FIRST, ArchiveFinding(self._root.name, None, f"the bucket is not this relay's now: {error}")
+        except ObjectStoreError as error:
+            yield FIRST, ArchiveFinding(self._root.name, None, f"the bucket cannot be looked through: {error}")
+
+    def _listed(self) -> dict[int, _Folder]:
+        folders: dict[int, _Folder] = {}
+        for facts in self._store.list():
+            directory, _, name = facts.key.rpartition("/")
+            numbers = [FIRST] if not directory else generation_numbers([directory])[1:]
+            if not numbers:
+                continue
+            folder = folders.setdefault(numbers[0], _Folder(numbers[0]))
+            part = part_of(facts.key)
+            if part is not None:
+                folder.parts.append(part)
+            else:
+                folder.objects[name] = facts
+        return folders
+
+    # --- what nobody needs -------------------------------------------------------------------------------------------
+
+    def _orphans(self, folder: _Folder, files: Sequence[ArchivedFile]) -> Iterator[Found]:
+        """Of binlogs that are older than all that are held, or lack among them; parts of such as are there as a whole.
+
+        What is newer than all that are held is not looked at: a relay that lost its newest files has it there.
+        """
+        held = {file.number: file.name for file in files}
+        newest = max(held, default=0)
+        for name, facts in folder.objects.items():
+            binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
+            number = _number_of(binlog)
+            if number is not None and number <= newest and number not in held:
+                yield self._left(folder, facts.key, "is of a binlog that the archive does not hold")
+        for part in folder.parts:
+            number = _number_of(part.file)
+            if number is None or number > newest:
+                continue
+            if number not in held:
+                yield self._left(folder, part.key, "is a part of a binlog that the archive does not hold")
+            elif folder.has(part.file):
+                yield self._left(folder, part.key, "is a part of a binlog that is there as a whole")
+
+    def _purged_generation(self, folder: _Folder) -> Iterator[Found]:
+        keys = [facts.key for facts in folder.objects.values()] + [part.key for part in folder.parts]
+        for key in keys:
+            yield self._left(folder, key, f"is of generation {folder.number}, which the archive does not hold any more")
+
+    def _left(self, folder: _Folder, key: str, what: str) -> Found:
+        name, text = key.rpartition("/")[2], f"{self._store.url(key)} {what}"
+        if not self._cure:
+            return folder.number, ArchiveFinding(name, None, f"{text}. {_REMOVES}")
+        try:
+            self._ownership.hold()
+            self._store.delete([key])
+        except ObjectStoreError as error:
+            return folder.number, ArchiveFinding(name, None, f"{text}, and cannot be removed: {error}")
+        return folder.number, ArchiveFinding(name, None, f"{text}; it was removed")
+
+    # --- what lacks --------------------------------------------------------------------------------------------------
+
+    def _copies(self, folders: dict[int, _Folder], held: dict[int, list[ArchivedFile]]) -> Iterator[Found]:
+        """Sealed binlogs before the newest one that was copied: those behind it the relay copies when it runs."""
+        last = max(
+            (
+                (number, file.number)
+                for number, files in held.items()
+                for file in files
+                if number in folders and file.name + PLACE_SUFFIX in folders[number].objects
+            ),
+            default=None,
+        )
+        for number, files in held.items():
+            folder = folders.get(number, _Folder(number))
+            for file in files:
+                # What is in the bucket alone is looked at as such, by `relay.tiers`.
+                is_wanted = file.sealed and not file.damaged and last is not None and (number, file.number) <= last
+                # What is in the bucket alone is looked at as such, by `relay.tiers`.
+                if not is_wanted or file.tier is Tier.OBJECT:
+                    continue
+                what = self._what_lacks(folder, file)
+                if what is None:
+                    continue
+                self._lacking.setdefault(number, []).append(file)
+                if not self._cure:
+                    yield number, ArchiveFinding(file.name, None, f"{what}. {_COPIES}")
+                else:
+                    yield number, ArchiveFinding(file.name, None, f"{what}; it is copied again now")
+
+    def _what_lacks(self, folder: _Folder, file: ArchivedFile) -> str | None:
+        url = partial(self._url, folder)
+        if file.name + PLACE_SUFFIX not in folder.objects:
+            return f"its copy lacks: {url(file.name + PLACE_SUFFIX)} is not there"
+        try:
+            place = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX)).place
+        except ValueError as error:
+            return f"{url(file.name + PLACE_SUFFIX)} cannot be read: {error}"
+        stored = folder.objects.get(place.stored_name)
+        if stored is None:
+            return f"its copy lacks: {url(place.stored_name)} is not there"
+        if stored.size != place.stored_bytes:
+            return f"{url(place.stored_name)} has {stored.size} bytes, {place.stored_bytes} were stored"
+        if place.plain_bytes != file.end:
+            return f"{url(place.stored_name)} is of {place.plain_bytes} bytes of the binlog, which has {file.end}"
+        if self._deep and f"sha256:{self._sha(stored)}" != place.digest:
+            return f"{url(place.stored_name)} is not what was stored: its SHA-256 is another"
+        return None
+
+    def _url(self, folder: _Folder, name: str) -> str:
+        return self._store.url(folder.prefix + name)
+
+    def _sha(self, stored: ObjectFacts) -> str:
+        sha = hashlib.sha256()
+        for start in range(0, stored.size, _PIECE):
+            sha.update(self._store.get_range(stored.key, start, min(start + _PIECE, stored.size)))
+        return sha.hexdigest()
+
+    def _copied_again(
+        self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
+    ) -> Iterator[Found]:
+        for number, files in self._lacking.items():
+            # Without its note it does not count as there; so a cure that is killed is begun again.
+            self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
+        copying = MirrorPass(self._store, self._ownership, keys, ThreadPacker(FileLayer()), packing, threading.Event())
+        paths = dict(generations)
+        for number, files in self._lacking.items():
+            pictured = tuple(PicturedFile(file.name, file.number, file.end, sealed=True) for file in files)
+            try:
+                copying.run([PicturedGeneration(number, paths[number], folder_of(number), pictured)])
+            except (PackedError, ObjectDamaged, OSError, EOFError) as error:
+                yield number, ArchiveFinding(files[0].name, None, f"it or one behind it cannot be copied: {error}")
+
+
+def _number_of(binlog: str) -> int | None:
+    if not is_binlog_name(binlog):
+        return None
+    try:
+        return binlog_number(binlog)
+    except Malformed:
+        return None

@@ -1,0 +1,56 @@
+"""A binlog can be had again from the bucket of [archive.mirror], which has it packed."""
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
+from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.stored_object import StoredObject
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import PackedError
+from relay.packed.packed_reader import PackedReader
+from relay.repair.file_origin import RemadeFile, remade_of_copy
+
+
+@dataclass(frozen=True, slots=True)
+class BucketOrigin:
+    """folder: of the generation's objects, with a slash at its end, or empty. keys: of encrypted ones."""
+
+    store: ObjectStore
+    folder: str
+    keys: KeyRing | None
+
+    @property
+    def where(self) -> str:
+        """The bucket."""
+        return self.store.url(self.folder)
+
+    async def fetch(self, name: str, directory: Path) -> RemadeFile:
+        """See `FileOrigin`."""
+        with tempfile.TemporaryFile(dir=directory.parent) as plain:
+            await asyncio.to_thread(self._unpack, name, plain)
+            return await remade_of_copy(plain.fileno(), self.store.url(self.folder + name), name, directory)
+
+    def _unpack(self, name: str, plain: BinaryIO) -> None:
+        note_key = self.folder + name + PLACE_SUFFIX
+        try:
+            place = PlaceNote.decode(self.store.get(note_key)).place
+            source = StoredObject(self.store, self.folder + place.stored_name)
+            reader = PackedReader.open(source, name, self.keys)
+            for frame in range(len(reader.packed.frames)):
+                start, stop = reader.packed.stored_range(frame)
+                plain.write(reader.packed.decode(frame, source.read(start, stop - start)))
+        except ValueError as error:
+            raise ArchiveError(f"{self.store.url(note_key)} cannot be read: {error}", file=name) from None
+        except (ObjectStoreError, PackedError) as error:
+            raise ArchiveError(
+                f"{self.where} does not give it: {error.text}", file=name, advice=error.advice
+            ) from error
+        plain.flush()
+        os.lseek(plain.fileno(), 0, os.SEEK_SET)
