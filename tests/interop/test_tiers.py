@@ -1,24 +1,25 @@
-"""Real replicas behind a relay whose every binlog but the newest is in a bucket, which may not answer for a while."""
+"""Real replicas behind a relay whose every binlog but the newest is in a bucket, which may not answer for a while.
 
-import json
+All kinds of replicas, each for itself: `python -m tests.interop.tier_matrix`.
+"""
+
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 
-from deploy.servers import Server
-from tests.interop.conftest import ChainFactory
-from tests.support.chain import Chain, wait_until
-from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
+from deploy.servers import SERVERS, Server
+from deploy.servers.mysql97 import MySQL97
+from tests.conftest import ServerFactory
+from tests.interop.tier_matrix import MATRIX
+from tests.support.bucket_chain import GTID, OF_VIEW, POSITION, BucketChain, Follower
+from tests.support.chain import wait_until
 from tests.support.s3_server import S3Server, need_rclone
 from tests.support.storage_faults import Fault
+from tests.support.view_chain import REPLICA_DEFAULTS, VIEW, account_of, executed_by
 
 pytestmark = pytest.mark.interop
-
-GTIDS: Final = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
-FILES: Final = 5
-ROWS: Final = 40
 
 
 @pytest.fixture(scope="module")
@@ -28,113 +29,113 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield server
 
 
-def sections(storage: S3Server, folder: str, key: Path) -> dict[str, dict[str, Any]]:
-    """All goes to the bucket as soon as it is sealed, encrypted; nothing that was read stays in memory for long."""
-    key.write_text("ab" * 32)
-    options = storage.options(folder)
-    bucket = {
-        "url": options.url,
-        "endpoint": options.endpoint,
-        "region": options.region,
-        "access_key_id": options.access_key_id,
-        "secret_key_file": options.secret_key_file,
-    }
-    return {
-        "archive.tiers": {"hot_bytes": "1KiB", "cold_bytes": "1KiB", "read_cache": "1MiB"},
-        "archive.bucket": bucket,
-        "archive.encryption": {"active": "first"},
-        "[archive.encryption.key]": {"id": "first", "file": str(key)},
-    }
-
-
-def fill(source: Server) -> None:
-    source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, a LONGTEXT) ENGINE=InnoDB"])
-    for file in range(FILES):
-        rows = [f"INSERT INTO d.t VALUES ({file * ROWS + row}, HEX(RANDOM_BYTES(900)))" for row in range(ROWS)]
-        if source.name != "mysql97":
-            rows = [row.replace("HEX(RANDOM_BYTES(900))", "REPEAT(SHA2(RAND(), 256), 30)") for row in rows]
-        source.execute_many([*rows, "FLUSH BINARY LOGS"])
-
-
-def wait_moved(chain: Chain) -> None:
-    """Until all but the newest are in the bucket, and nothing of them is here but what stands beside."""
-    end = chain.wait_archived()
-
-    def moved() -> list[str]:
-        places = sorted(chain.relay.archive.glob("*.place"))
-        return [path.stem for path in places if json.loads(path.read_text())["place"]["tier"] == "object"]
-
-    wanted = len(chain.source.binlogs()) - 1
-    wait_until(lambda: len(moved()) == wanted, "all but the newest are in the bucket", timeout_s=60)
-    wait_until(lambda: not list(chain.relay.archive.glob("*.zst*")), "they are not here as well")
-    assert not any((chain.relay.archive / name).exists() for name in moved()) and end.file not in moved()
-
-
-def a_chain(chains: ChainFactory, storage: S3Server, kind: str, key: Path) -> Chain:
-    """All but its newest binlog are in the bucket, and nothing of them is in the relay's memory."""
-    options = GTIDS if kind == "mysql97" else ["--binlog-format=ROW"]
-    chain = chains(kind, options=options, sections=sections(storage, kind, key))
-    fill(chain.source)
-    wait_moved(chain)
-    start_anew(chain)
-    return chain
-
-
-def start_anew(chain: Chain) -> None:
-    chain.relay.stop()
-    chain.relay.start()
+@pytest.fixture(scope="module")
+def old_chain(
+    module_servers: ServerFactory, storage: S3Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BucketChain]:
+    """With a view that was made from what is in the bucket."""
+    kind, options, _ = MATRIX["mysql56"]
+    directory = tmp_path_factory.mktemp("old") / "old"
+    with BucketChain(module_servers, kind, directory, storage, options=options, has_view=True) as chain:
+        yield chain
 
 
 @pytest.fixture(scope="module")
-def old_chain(module_chains: ChainFactory, storage: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Chain:
-    return a_chain(module_chains, storage, "mysql56", tmp_path_factory.mktemp("key") / "key")
+def replicas(old_chain: BucketChain) -> list[Server]:
+    """Of each kind one, which are at the end: MySQL 5.6, MySQL 9.7 of the view, and the newer MariaDB."""
+    wanted = [Follower("mysql56", POSITION), Follower("mysql97", OF_VIEW), Follower("mariadb118", POSITION)]
+    made = old_chain.followers(wanted)
+    old_chain.add_and_compare(made, -1)
+    return made
 
 
-def add_and_compare(chain: Chain, replicas: list[Server], number: int) -> None:
-    """What is in the bucket, and what comes behind it."""
-    chain.check_tables(replicas, ["d"])
-    chain.source.sql(f"INSERT INTO d.t VALUES ({number}, 'behind')")
-    chain.check_tables(replicas, ["d"])
-
-
-@pytest.mark.parametrize("kind", ["mysql97", "mariadb"])
+@pytest.mark.parametrize(
+    ("name", "followers"),
+    [
+        ("mysql97", [Follower("mysql97", POSITION), Follower("mysql97", GTID)]),
+        ("mariadb", [Follower("mariadb", POSITION), Follower("mariadb118", GTID)]),
+    ],
+)
 def test_replicas_by_position_and_by_gtid_get_everything_from_the_bucket(
-    chains: ChainFactory, storage: S3Server, tmp_path: Path, kind: str
+    servers: ServerFactory, storage: S3Server, tmp_path: Path, name: str, followers: list[Follower]
 ) -> None:
-    chain = a_chain(chains, storage, kind, tmp_path / "key")
-    replicas = [chain.replica(kind)]
-    if kind == "mysql97":
-        replicas.append(chain.server(kind, GTIDS))
-        replicas[-1].attach("127.0.0.1", chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1)
-    else:
-        replicas.append(chain.replica(kind, use_gtid="slave_pos"))
-    add_and_compare(chain, replicas, -1)
+    kind, options, _ = MATRIX[name]
+    with BucketChain(servers, kind, tmp_path / name, storage, options=options) as chain:
+        chain.add_and_compare(chain.followers(followers), -1)
 
 
-def test_an_old_replica_and_a_statement_read_what_is_in_the_bucket(old_chain: Chain) -> None:
-    add_and_compare(old_chain, [old_chain.replica("mysql56")], -1)
+@pytest.mark.usefixtures("replicas")
+def test_old_and_new_replicas_a_view_and_a_statement_read_what_is_in_the_bucket(old_chain: BucketChain) -> None:
     name = old_chain.source.binlogs()[1].name
     events = old_chain.relay.sql(f"SHOW BINLOG EVENTS IN '{name}' LIMIT 3")
     assert events[0][2] == "Format_desc"
 
 
 def test_a_bucket_that_throttles_and_sends_wrong_and_half_answers_delays_a_replica_and_no_more(
-    old_chain: Chain, storage: S3Server
+    old_chain: BucketChain, replicas: list[Server], storage: S3Server
 ) -> None:
-    start_anew(old_chain)
+    old_chain.start_anew()
     for fault in (Fault.THROTTLED, Fault.WRONG, Fault.HALF, Fault.CUT, Fault.RESET):
-        storage.faults.order(fault, 2, method="GET", part="mysql56", ranges_only=True)
-    add_and_compare(old_chain, [old_chain.replica("mysql56")], -2)
+        storage.faults.order(fault, 2, method="GET", part="old", ranges_only=True)
+    empty(replicas[0])
+    old_chain.begin_to_follow(replicas[0], POSITION)
+    old_chain.add_and_compare(replicas[:1], -2)
     storage.faults.forgive()
     assert [line for line in old_chain.relay.logged("archive_ledger") if line["kind"] == "damaged"] == []
 
 
-def test_a_replica_goes_on_by_itself_when_a_bucket_that_was_gone_is_back(old_chain: Chain, storage: S3Server) -> None:
-    start_anew(old_chain)
-    at_end = old_chain.replica("mysql56", old_chain.source.master_status())
-    storage.faults.refuse()
-    replica = old_chain.replica("mysql56")
-    old_chain.source.execute_many(["CREATE DATABASE e", "CREATE TABLE e.t (id INT PRIMARY KEY) ENGINE=InnoDB"])
-    at_end.wait_caught_up(*old_chain.source.master_status(), timeout=20)
-    storage.faults.listen()
-    old_chain.check_tables([replica], ["d", "e"])
+def empty(replica: Server) -> None:
+    """As a new one: it begins again."""
+    replica.stop_replica()
+    replica.execute_many(["SET SESSION sql_log_bin = 0", "DROP DATABASE d"])
+
+
+@pytest.mark.timeout(300)
+def test_replicas_that_a_bucket_that_is_away_brings_to_1105_go_on_by_themselves_when_it_is_back(
+    old_chain: BucketChain, replicas: list[Server], storage: S3Server
+) -> None:
+    """In the middle of the stream: the first files come, the third does not."""
+    by_position = [server for server in replicas if server.name != "mysql97"]
+    made = [*by_position, old_chain.server("mysql97")]
+    for server in by_position:
+        empty(server)
+    old_chain.start_anew()
+    storage.faults.order(Fault.THROTTLED, 1_000_000, method="GET", part=f"{old_chain.source.binlogs()[2].name}.zst")
+    try:
+        for server in made:
+            old_chain.begin_to_follow(server, POSITION)
+
+        def told() -> set[int]:
+            refused = [line for line in old_chain.relay.logged("dump_refused") if line["number"] == 1105]
+            broken = [line for line in old_chain.relay.logged("dump_stopped") if "may try again" in line["reason"]]
+            return {line["server_id"] for line in [*refused, *broken]}
+
+        ids = {int(server.sql("SELECT @@server_id")[0][0]) for server in made}
+        wait_until(lambda: ids <= told(), "each got 1105", 100)
+        assert all(server.replica_status()["io_running"] != "No" for server in made)
+        # Who needs nothing from there goes on.
+        old_chain.add_and_compare(replicas[1:2], -3)
+    finally:
+        storage.faults.forgive()
+    old_chain.add_and_compare(made, -4)
+
+
+def test_a_view_is_exported_with_its_gtids_for_mysqlbinlog_and_mysql(old_chain: BucketChain, tmp_path: Path) -> None:
+    target = old_chain.server("mysql97", REPLICA_DEFAULTS)
+    out = tmp_path / "exported"
+    done = old_chain.relay.command("archive", "export", "--view", VIEW, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    files = [str(path) for path in sorted(out.iterdir())]
+    reader = [*SERVERS["mysql97"].mysqlbinlog(), "--no-defaults", "--verify-binlog-checksum", *files]
+    client = [*SERVERS["mysql97"].mysql_client(), "--no-defaults", "--user=root"]
+    plugins = [f"--plugin-dir={MySQL97.plugin_directory()}", f"--socket={target.socket}"]
+    read = subprocess.run(reader, capture_output=True, check=False)
+    assert read.returncode == 0, read.stderr.decode(errors="replace")
+    applied = subprocess.run([*client, *plugins], input=read.stdout, capture_output=True, check=False)
+    assert applied.returncode == 0, applied.stderr.decode(errors="replace")
+    assert target.checksum_tables(["d"]) == old_chain.source.checksum_tables(["d"])
+    ((executed,),) = old_chain.relay.sql("SELECT @@GLOBAL.gtid_executed", account_of(VIEW))
+    assert executed_by(target) == str(executed).replace("\n", "")
+    # It goes on behind the relay's view, by its own numbers.
+    old_chain.begin_to_follow(target, OF_VIEW)
+    old_chain.add_and_compare([target], -5)
