@@ -71,6 +71,7 @@ def run(source: BenchSource, directory: Path, *, turns: int = 15, drains: int = 
         report.add(f"{what} with packing", median(rates[True]) / MB, "MB/s")
         spread = f"half of the pairs: {percentile(ratios, 0.25):.3f} to {percentile(ratios, 0.75):.3f}"
         report.add(f"{what}, with / without", median(ratios), aim=0.95, at_least=True, note=spread)
+        report.add("the same, least disturbed turn of each", max(rates[True]) / max(rates[False]))
         report.add(f"{what}: packed meanwhile", median(packed) / MB, "MB/s")
     report.add("packing by a relay that has nothing else to do", _at_rest(source, archives, directory) / MB, "MB/s")
     return report
