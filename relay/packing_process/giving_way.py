@@ -29,6 +29,9 @@ def take_least_claim(*, urgent: bool) -> None:
     """Of the calling process: of its processor time, its reading and writing, and of memory when that is short."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
+    with contextlib.suppress(OSError):
+        # Where Linux shares processors among sessions first (sched_autogroup), that of this process counts, which it has for itself.
+        Path("/proc/self/autogroup").write_text(str(_URGENT_NICE if urgent else _LEAST_NICE))
     if urgent:
         os.nice(_URGENT_NICE)
         return

@@ -153,6 +153,7 @@ class ProcessPacker(Packer):
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    start_new_session=True,
                 )
         except OSError:
             link.close()

@@ -25,6 +25,7 @@ from tests.support.relay_process import RelayProcess
 _BACKLOG_FILES: Final = 3
 _MARGIN_BYTES: Final = 1 << 20
 _BEGINS_S: Final = 60.0
+_LEAST_REST_S: Final = 0.3
 
 
 class _Turn(NamedTuple):
@@ -44,6 +45,27 @@ class _Archives(NamedTuple):
     ratio: float
 
 
+class _Settling:
+    """A relay that packs is waited for until a packed file grows; one that does not, for as long as the last one that did: what a relay
+    does when it starts is the same in both."""
+
+    def __init__(self) -> None:
+        self._took_s = 1.0
+
+    def wait(self, relay: RelayProcess, packs: bool) -> None:
+        """Returns when the clock may start."""
+        if not packs:
+            time.sleep(self._took_s)
+            return
+        began = time.monotonic()
+        while not _packed(relay):
+            if time.monotonic() > began + _BEGINS_S:
+                raise TimeoutError(f"nothing is packed:\n{relay.log_tail()}")
+            time.sleep(0.002)
+        time.sleep(max(0.0, began + _LEAST_REST_S - time.monotonic()))
+        self._took_s = time.monotonic() - began
+
+
 def run(source: BenchSource, directory: Path, *, turns: int = 15, drains: int = 8) -> Report:
     """Measures `turns` pairs of each, after one that does not count."""
     archives = _archives(source, directory)
@@ -52,9 +74,10 @@ def run(source: BenchSource, directory: Path, *, turns: int = 15, drains: int = 
         f"{archives.size / MB:.0f} MB received, or served {drains} times, with old files being packed and without, {turns} pairs each",
     )
     wanted = _stream_bytes(source, archives, directory / "size")
+    place, settling = directory / "turn", _Settling()
     kinds: dict[str, tuple[int, Callable[[bool], _Turn]]] = {
-        "receiving": (archives.size, lambda packs: _receive(source, archives, directory / "turn", packs)),
-        "serving": (wanted * drains, lambda packs: _serve(source, archives, directory / "turn", packs, drains)),
+        "receiving": (archives.size, lambda packs: _receive(source, archives, place, settling, packs)),
+        "serving": (wanted * drains, lambda packs: _serve(source, archives, place, settling, packs, drains)),
     }
     for what, (size, turn) in kinds.items():
         rates: dict[bool, list[float]] = {True: [], False: []}
@@ -137,13 +160,13 @@ def _relay(source: BenchSource, archive: Path, directory: Path, hot_bytes: int |
     return make_relay(directory, source.server, **tiers)
 
 
-def _receive(source: BenchSource, archives: _Archives, directory: Path, packs: bool) -> _Turn:
+def _receive(source: BenchSource, archives: _Archives, directory: Path, settling: _Settling, packs: bool) -> _Turn:
     relay = _relay(source, archives.backlog, directory, 1 if packs else None)
     warm_free_memory(directory, archives.size)
     os.kill(source.pid, signal.SIGSTOP)
     try:
         relay.start()
-        _settled(relay, packs)
+        settling.wait(relay, packs)
     finally:
         before = _packed(relay)
         start = time.monotonic()
@@ -157,11 +180,13 @@ def _receive(source: BenchSource, archives: _Archives, directory: Path, packs: b
     return _Turn(seconds, packed * archives.ratio / seconds)
 
 
-def _serve(source: BenchSource, archives: _Archives, directory: Path, packs: bool, drains: int) -> _Turn:
+def _serve(
+    source: BenchSource, archives: _Archives, directory: Path, settling: _Settling, packs: bool, drains: int
+) -> _Turn:
     newest = sum(path.stat().st_size for path in _binlogs(archives.whole) if path.name >= archives.file)
     with _relay(source, archives.whole, directory, newest + _MARGIN_BYTES if packs else None) as relay:
         wanted = stream_size(login(relay), archives.file)
-        _settled(relay, packs)
+        settling.wait(relay, packs)
         before, start = _packed(relay), time.monotonic()
         seconds = sum(drain(login(relay), archives.file, wanted)["seconds"] for _ in range(drains))
         packed, passed = _packed(relay) - before, time.monotonic() - start
@@ -173,18 +198,6 @@ def _serve(source: BenchSource, archives: _Archives, directory: Path, packs: boo
 def _stream_bytes(source: BenchSource, archives: _Archives, directory: Path) -> int:
     with _relay(source, archives.whole, directory, None) as relay:
         return stream_size(login(relay), archives.file)
-
-
-def _settled(relay: RelayProcess, packs: bool) -> None:
-    """With packing: until a packed file grows."""
-    if not packs:
-        time.sleep(0.3)
-        return
-    deadline = time.monotonic() + _BEGINS_S
-    while not _packed(relay):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"nothing is packed:\n{relay.log_tail()}")
-        time.sleep(0.002)
 
 
 def _packed(relay: RelayProcess) -> int:
