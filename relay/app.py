@@ -184,10 +184,6 @@ class Relay:
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
-        retention = Retention(
-            archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
-        )
-        self._retention = retention
         try:
             writer = uuid, secrets.token_hex(8)
             tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()), *writer)
@@ -196,6 +192,15 @@ class Relay:
             log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
             await archive.close()
             return EXIT_WRONG_USE
+        waits = mirror is not None and config.archive.mirror is not None and config.archive.mirror.keep_until_copied
+        retention = Retention(
+            archive,
+            RetentionLimits.of(config.retention),
+            clients,
+            lambda: list(console.views.values()),
+            uncopied_from=mirror.first_lacking if mirror is not None and waits else lambda: None,
+        )
+        self._retention = retention
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None

@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -335,6 +335,18 @@ def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
 
 
+@feed_app.command(name="report")
+def feed_report(
+    config: FeedConfigOption,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("feed-report.html"),
+    days: Annotated[int, typer.Option(min=1, help="Changes of so many days are in its charts.")] = 7,
+) -> None:
+    """Write a page of what was fed: each table's state, what is to be done, changes over time."""
+    from relay.feed.command.feed_command import report
+
+    report(config, out, days)
+
+
 @feed_app.command(name="verify")
 def feed_verify(
     config: FeedConfigOption,
@@ -352,12 +364,15 @@ def feed_compact(
     config: FeedConfigOption,
     target_mb: Annotated[int, typer.Option(min=1, help="Files of about this size.")] = 128,
     keep_hours: Annotated[int, typer.Option(min=0, help="Versions of so many hours stay readable.")] = 168,
+    keep_changes_days: Annotated[
+        int | None, typer.Option(min=1, help="Changes of so many days stay, today's included; without it all do.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make larger files of small ones, and remove what only old versions have."""
+    """Make larger files of small ones, and remove what only old versions have, and old changes."""
     from relay.feed.command.feed_command import compact
 
-    compact(config, target_mb=target_mb, keep_hours=keep_hours, as_json=json)
+    compact(config, target_mb=target_mb, keep_hours=keep_hours, changes_days=keep_changes_days, as_json=json)
 
 
 @app.command()
@@ -554,6 +569,10 @@ def archive_verify(
     cure: Annotated[
         bool, typer.Option("--cure", help="Remove what moves and purges that did not end have left.")
     ] = False,
+    purged: Annotated[
+        bool,
+        typer.Option("--purged", help="What the mirror has of purged binlogs is left over too: --cure removes it."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
@@ -564,7 +583,7 @@ def archive_verify(
     loaded = _loaded(config)
     directory = loaded.archive_directory
     with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as tiers:
-        in_bucket = bucket_findings(loaded, deep=deep, cure=cure) if tiers.alone else ()
+        in_bucket = bucket_findings(loaded, purged=purged, deep=deep, cure=cure) if tiers.alone else ()
         count = verify(
             directory, deep=deep, as_json=json, packed=lambda progress: chain(tiers.run(progress), in_bucket)
         )
@@ -718,12 +737,40 @@ def archive_restore(
     download: Annotated[
         bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
     ] = False,
+    accept_unencrypted: Annotated[
+        bool,
+        typer.Option("--accept-unencrypted", help="Take binlogs from before [archive.encryption] had a key, too."),
+    ] = False,
+    holes: Annotated[
+        Literal["refuse", "before", "behind", "keep"],
+        typer.Option(
+            metavar="WHAT",
+            help="Where binlogs lack in the middle of the copy: refuse; or what is before, or behind, or all (keep).",
+        ),
+    ] = "refuse",
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
     from relay.mirror.restore_command import restore
 
-    restore(_loaded(config), origin, download=download, as_json=json)
+    restore(
+        _loaded(config), origin, download=download, holes=holes, accept_unencrypted=accept_unencrypted, as_json=json
+    )
+
+
+@archive_app.command("claim")
+def archive_claim(
+    config: ConfigOption,
+    owner: Annotated[
+        str | None,
+        typer.Option("--of", metavar="UUID|nobody", help="Whose it is, as the command says without this: take it."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say whose binlogs are in the place of [archive.bucket]; with --of it becomes this archive's. The relay must be stopped."""
+    from relay.tiers.claim_command import claim
+
+    claim(_loaded(config), owner, as_json=json)
 
 
 @archive_app.command("purge")

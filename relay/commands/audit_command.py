@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.commands.arguments import timestamp
-from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     check_installed()
     from relay.audit.history.row_asked import NoSuchRow
     from relay.audit.jobs import ALL
+    from relay.audit.plan.read_finding import StorageSilent
     from relay.audit.plan.series_files import NothingToRead
     from relay.audit.runner.output import OutputRefused, check_output
     from relay.audit.runner.run_all import run_all, summary_of_all
@@ -84,6 +85,8 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
         raise CommandFailed(message, ARCHIVE_DAMAGED) from None
     except ArchiveError as error:
         raise CommandFailed(f"{archive}: {error}", ARCHIVE_DAMAGED) from None
+    except StorageSilent as error:
+        raise CommandFailed(str(error), SOURCE_UNREACHABLE) from None
     except OSError as error:
         if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
             raise

@@ -22,7 +22,9 @@ def _checked_bucket(text: str) -> str:
     try:
         StoreOptions(text)
     except ValueError as error:
-        raise Wrong("this is no bucket", f"{str(error)[:1].upper()}{str(error)[1:]}") from None
+        may_be_secret = any(mark in text for mark in "?#@")
+        instead = f"{str(error)[:1].upper()}{str(error)[1:]}"
+        raise Wrong("this is no bucket", instead, is_shown=not may_be_secret) from None
     return text
 
 
@@ -68,6 +70,9 @@ class MirrorSection(TomlSection):
     interval_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 2.0
     """What is published goes to the bucket as a part of its file so long after the part before it at the latest, while the bucket
     answers. About so much is lost with the relay's disk. Example: `10`"""
+    keep_until_copied: bool = True
+    """`keep_for` and `keep_bytes` of `[retention]` remove no binlog that the bucket has not yet, unless the disk has less room than 5 %
+    of its size, or 20 GiB. `min_free` and PURGE do not wait. Example: `false`"""
 
 
 class EncryptionKey(TomlSection):

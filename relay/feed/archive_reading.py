@@ -1,7 +1,7 @@
 """The archive between two places: transactions, statements and changed rows as Arrow tables, and what tables were there."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -100,6 +100,16 @@ class ArchiveReading:
                 high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
                 total += max(0, high - low)
         return total
+
+    def stretches_before(self, upto: FeedPlace) -> Iterator[tuple[FeedPlace, FeedPlace]]:
+        """The files up to a place, the newest first: where each begins, and where the next one does, or the place."""
+        self.text(upto)
+        end = upto
+        for key in sorted(self._files, reverse=True):
+            start = FeedPlace(*key, FIRST_EVENT)
+            if start < upto:
+                yield start, end
+                end = start
 
     def gaps(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
         """Where in (start, end] binlogs are missing: the place behind each gap, and what is known of it."""

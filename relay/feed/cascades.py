@@ -37,13 +37,15 @@ def note_cascades(
 ) -> None:
     """Adds to the parts of a batch what foreign keys may have changed, over any number of tables, also such that are not fed.
 
-    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on log it. Names are compared in any case.
+    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on log it, but for what statements do that are
+    logged as such. Names are compared in any case.
     """
-    if all(logs_cascades(reading.server_version(place)) for place in (batch.start, batch.end)):
+    logged = all(logs_cascades(reading.server_version(place)) for place in (batch.start, batch.end))
+    if logged and not batch.unseen:
         return
     fed = {key for key in fed if not is_excepted(key)}
     references, unknown = _references(reading, batch, fed)
-    changes = _Changes(reading, connection, batch)
+    changes = _Changes(reading, connection, batch, logged=logged)
     first = changes.first() if unknown else None
     if first is not None:
         for key in sorted(unknown):
@@ -112,7 +114,10 @@ def _states(reading: ArchiveReading, batch: FeedBatch, key: TableName) -> list[T
 class _Changes:
     """Which rows of a batch were updated and deleted, also of tables that are not fed. What was asked is kept."""
 
-    def __init__(self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch) -> None:
+    def __init__(
+        self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch, *, logged: bool
+    ) -> None:
+        self._logged = logged
         self._reading = reading
         self._connection = connection
         self._batch = batch
@@ -121,16 +126,23 @@ class _Changes:
 
     def first(self) -> int | None:
         """The place of the first transaction that changed or deleted a row of any table; None: there is none."""
-        rows = with_places(self._reading.rows(self._batch.start, self._batch.end, None))
-        changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
-        return int(pc.min(changed.column(AT)).as_py()) if changed.num_rows else None
+        found = [one.start.version for one in self._batch.unseen if one.may_cascade]
+        if not self._logged:
+            rows = with_places(self._reading.rows(self._batch.start, self._batch.end, None))
+            changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
+            found += [int(pc.min(changed.column(AT)).as_py())] if changed.num_rows else []
+        return min(found, default=None)
 
     def first_cascade(self, parent: TableName, key: ForeignKey) -> int | None:
         """The place of the first transaction whose changes of the parent may have changed what refers to it by `key`."""
         if (parent, key) not in self._cascades:
-            rows = self._rows(parent)
-            table = self._reading.table(parent, self._batch.end, self._batch.end)
-            self._cascades[parent, key] = _first_cascade(self._connection, rows, key, table)
+            # A statement is logged as such, and nothing of what it does to the tables that refer to its own.
+            found = [one.start.version for one in self._batch.unseen if one.may_cascade and one.names(parent)]
+            if not self._logged:
+                table = self._reading.table(parent, self._batch.end, self._batch.end)
+                place = _first_cascade(self._connection, self._rows(parent), key, table)
+                found += [place] if place is not None else []
+            self._cascades[parent, key] = min(found, default=None)
         return self._cascades[parent, key]
 
     def _rows(self, key: TableName) -> pa.Table:

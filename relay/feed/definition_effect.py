@@ -10,7 +10,17 @@ from protocol.binlog.schema.column_description import column_texts
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.logged_changes import FedDefinition
 from relay.feed.rows.feed_stop import table_stop
-from relay.feed.rows.lake_columns import BYTES, LABEL, SEQUENCE, TEXT, LakeColumn, lake_columns, lake_key, parsed_type
+from relay.feed.rows.lake_columns import (
+    BYTES,
+    LABEL,
+    ROW,
+    TEXT,
+    LakeColumn,
+    lake_columns,
+    lake_key,
+    lake_schema,
+    parsed_type,
+)
 from relay.feed.rows.partial_images import UNKNOWN, default_value
 from relay.schema_history.tables.source_table import Column, Table
 
@@ -36,10 +46,9 @@ def alteration(
     """
     name = f"{after.schema}.{after.name}"
     columns = lake_columns(after, place)
-    if not lake_key(after):
-        raise table_stop("key_lost", place, name, "The table has no key any more by which rows are found.")
+    has_key = bool(lake_key(after))
     if empty:
-        return ColumnsChange(_emptied(columns, lake), emptied=True)
+        return ColumnsChange(_emptied(columns, lake, has_key=has_key), emptied=True)
     old = {one.name: one for one in before.columns}
     made = _Made()
     for one in columns:
@@ -68,21 +77,22 @@ def alteration(
         new = new_names.get(kept.name, kept.name)
         fields.append(pa.field(new, made.fields.pop(new, kept.type)))
     fields += [pa.field(column, kind) for column, kind in made.fields.items()]
-    return ColumnsChange(pa.schema(fields), made.renamed, made.filled)
+    schema = pa.schema(fields)
+    lost = not has_key and bool(lake_key(before))
+    if lost and lake.get_field_index(ROW) < 0:
+        schema = schema.append(pa.field(ROW, pa.int64()))
+    return ColumnsChange(schema, made.renamed, made.filled, numbered=lost)
 
 
-def _emptied(columns: list[LakeColumn], lake: pa.Schema) -> pa.Schema:
+def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa.Schema:
     """The columns that there are now, and those that were dropped."""
-    names = {one.name for one in columns}
-    kept = [one for one in lake if one.name not in names]
-    return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), *kept])
+    made = lake_schema(columns, has_key=has_key)
+    return pa.schema([*made, *(one for one in lake if one.name not in made.names)])
 
 
-def recreated(columns: list[LakeColumn]) -> ColumnsChange:
+def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
     """A table that was made anew."""
-    return ColumnsChange(
-        pa.schema([*(pa.field(one.name, one.arrow) for one in columns), pa.field(SEQUENCE, pa.int64())]), emptied=True
-    )
+    return ColumnsChange(lake_schema(columns, has_key=has_key), emptied=True)
 
 
 def _add(one: LakeColumn, lake: pa.Schema, made: _Made, place: str, name: str) -> None:

@@ -1,7 +1,8 @@
 """The feed: batch after batch of the archive into the lake, exactly once. No Spark, no JVM."""
 
 import fnmatch
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -9,10 +10,11 @@ import duckdb
 from protocol.errors import Malformed
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.cascades import note_cascades
-from relay.feed.fed_table import FedTable, FeedSettings
+from relay.feed.fed_table import CURRENT, FedTable, FeedSettings
 from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
+from relay.feed.renamed_tables import TableRenames, has_renames, rename_cut
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -95,7 +97,9 @@ class FeedEngine:
                 del self.tables[key]
         places = [table.place for table in self.tables.values() if table.place is not None]
         if done is not None:
-            places = [max(place, done) for place in places] or [done]
+            # Of a table that was announced, and is not there, nothing behind `done` is in the lake.
+            announced = any(table.place is None for table in self.tables.values())
+            places = [done] if announced else [max(place, done) for place in places] or [done]
         if places:
             return min(places)
         if self._start == "earliest":
@@ -126,9 +130,11 @@ class FeedEngine:
         return True
 
     def read(self, start: FeedPlace, end: FeedPlace) -> FeedBatch:
-        """What a stretch has of the tables that are fed."""
+        """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else."""
         wanted = WantedTables(self.choice, list(self.tables), self.choice.schemas, self._is_passed)
-        return read_batch(self.reading, start, end, wanted)
+        batch = read_batch(self.reading, start, end, wanted)
+        cut = rename_cut(batch)
+        return batch if cut is None else read_batch(self.reading, start, cut, wanted)
 
     def _is_passed(self, key: TableName, place: FeedPlace) -> bool:
         """Whether a table is fed beyond a place."""
@@ -138,8 +144,10 @@ class FeedEngine:
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end. Raises: FeedStop."""
-        fed = {key for key, table in self.tables.items() if table.is_exact} | (set(batch.parts) - set(self.tables))
+        self._announce(batch)
+        fed = {key for key, table in self.tables.items() if table.is_exact or table.place is None}
         note_cascades(self.reading, self.connection, batch, fed, self.settings.has_no_cascades)
+        self._rename(batch)
         stops: list[FeedStop] = []
         keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
         for key in sorted(keys):
@@ -162,6 +170,32 @@ class FeedEngine:
         if batch.stop is not None:
             self.progress.write()
             raise batch.stop
+
+    def _announce(self, batch: FeedBatch) -> None:
+        """Writes down which tables are to come, before any table is beyond the batch's start: one that is not there yet tells no place."""
+        new = [key for key in batch.parts if self.table(key).place is None]
+        if new and not set(new).issubset(self.progress.tables()):
+            self.progress.note(batch.start, self.tables.values(), self.reading.told(batch.start), self.last_time)
+            self.progress.write()
+
+    def _rename(self, batch: FeedBatch) -> None:
+        """What a RENAME does to the rows that are kept. Raises: FeedStop."""
+        if CURRENT not in self.settings.modes or not has_renames(batch):
+            return
+        others: dict[TableName, FedTable] = {}
+
+        def table(key: TableName) -> FedTable:
+            if self.choice(key):
+                return self.table(key)
+            if key not in others:
+                settings = replace(self.settings, modes=(CURRENT,), assume_empty=False)
+                others[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+            return others[key]
+
+        def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:
+            note_cascades(self.reading, self.connection, some, keys, self.settings.has_no_cascades)
+
+        TableRenames(self.reading, table, self.choice, cascades, self._most_bytes).apply(batch)
 
     def close(self) -> None:
         """Writes down how far all tables are."""

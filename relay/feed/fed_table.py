@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +13,13 @@ import pyarrow.compute as pc
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import AT, FeedBatch, TablePart
+from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
+from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
-from relay.feed.rows.lake_columns import lake_columns, lake_key, lake_schema
+from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
 from relay.feed.rows.partial_images import completed_changes
 from relay.schema_history.tables.source_table import Table, TableName
@@ -36,7 +39,8 @@ CHANGE_COLUMNS: Final = pa.schema(
         ("transaction", pa.int64()),
     ]
 )
-"""Of a table's changes: one row for each changed row, in (sequence, row); definitions have row -1 and their text in `after`."""
+"""Of a table's changes: one row for each changed row, in (sequence, row); definitions have rows below 0, and
+a rename the other tables' names in `before` and `after`."""
 # Engines that keep what a ROLLBACK takes back elsewhere.
 _KEEPS: Final = frozenset(
     ("myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam", "federated")
@@ -103,12 +107,10 @@ class FedTable:
         """The table for an event at a place."""
         return self._reading.table(self.key, place, upto)
 
-    def may_have_current(self, place: FeedPlace) -> bool:
-        """Whether its rows can be kept: it has a key, as far as anybody knows, and is there."""
-        if CURRENT not in self._settings.modes:
-            return False
-        found = self.definition_at(place, place)
-        return found is None or bool(lake_key(found))
+    @property
+    def may_have_current(self) -> bool:
+        """Whether its rows are kept, once they are known."""
+        return CURRENT in self._settings.modes
 
     # ---- a batch ----
 
@@ -124,7 +126,7 @@ class FedTable:
         if self.history is None:
             if not part.rows.num_rows and not part.definitions:
                 return
-            self.history = self._lake.create(HISTORY, self.key, CHANGE_COLUMNS, {}, batch.start)
+            self.history = self._lake.create(HISTORY, self.key, CHANGE_COLUMNS, {}, batch.start, day_of="time")
         place = self.history.place
         if place is not None and place >= batch.end:
             return
@@ -170,7 +172,7 @@ class FedTable:
             if isinstance(one, UnseenChange):
                 self.mark_stale(self.current, one)
                 continue
-            if self.current is not None or one.action == CREATED:
+            if one.action != RENAMED and (self.current is not None or one.action == CREATED):
                 self._apply_rows(between(rows, applied, one.start), one.start, batch)
                 own = between(rows, one.start, one.end).num_rows
                 self._apply_definition(one, one.start if own else one.end, batch)
@@ -189,8 +191,16 @@ class FedTable:
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
-        snapshot = bool(self.current.properties.get(SNAPSHOT))
         changes = rows.select(CHANGES.names)
+        if not told.key:
+            # Of one that is stale, or that a snapshot is to load, rows may be missing.
+            lenient = any(self.current.properties.get(name) for name in (STALE_FROM, SNAPSHOT))
+            some = equal_row_changes(self._connection, changes, told, self.current.scan, lenient=lenient)
+            if some.num_rows:
+                self.current.merge(some, OWN_NAME, place)
+            self.rows += rows.num_rows
+            return
+        snapshot = bool(self.current.properties.get(SNAPSHOT))
         try:
             net = net_changes(self._connection, changes, told)
         except ImagesNotWhole:
@@ -225,7 +235,8 @@ class FedTable:
                 "The table was changed behind it by a statement that the archive has not.",
             )
         columns = lake_columns(first, told)
-        lake = self.current.schema if self.current is not None else lake_schema(columns)
+        key = lake_key(first)
+        lake = self.current.schema if self.current is not None else lake_schema(columns, has_key=bool(key))
         for one in columns:
             at = lake.get_field_index(one.name)
             if at < 0 or lake.field(at).type != one.arrow:
@@ -237,20 +248,27 @@ class FedTable:
                     + ("no such column" if at < 0 else f"{lake.field(at).type} for it")
                     + ": the archive has no statement that changed it.",
                 )
-        key = lake_key(first)
-        if not key:
-            raise table_stop("key_lost", told, self.name, "The table has no key by which rows are found.")
+        if not key and lake.get_field_index(ROW) < 0:
+            raise table_stop(
+                "definition_gap",
+                told,
+                self.name,
+                "The table has no key any more: the archive has no statement that took it away.",
+            )
         return first, TableRows(self.name, columns, key, told)
 
     def _create_assumed(self, rows: pa.Table, batch: FeedBatch) -> None:
         one = rows.slice(0, 1).to_pylist()[0]
         found = self.definition_at(FeedPlace.at(one["file"], one["position"]), batch.end)
-        if found is not None and lake_key(found):
+        if found is not None:
             self._create(found, batch.start)
 
     def _create(self, table: Table, place: FeedPlace) -> None:
-        columns = lake_columns(table, self._reading.told(place))
-        self.current = self._lake.create(CURRENT, self.key, lake_schema(columns), {}, place)
+        self.create(lake_schema(lake_columns(table, self._reading.told(place)), has_key=bool(lake_key(table))), place)
+
+    def create(self, schema: pa.Schema, place: FeedPlace) -> None:
+        """Its table of current rows, empty."""
+        self.current = self._lake.create(CURRENT, self.key, schema, {}, place)
 
     # ---- definitions ----
 
@@ -272,8 +290,6 @@ class FedTable:
             self._freshen()
             return
         before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
-        if definition.action == RENAMED:
-            raise table_stop("table_renamed", told, self.name, f"A table was renamed: {_short(definition.text)}.")
         if before is None or after is None:
             raise table_stop(
                 "definition_unknown",
@@ -287,7 +303,11 @@ class FedTable:
             raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
         lake = self.current.schema
         change = alteration(definition, before, after, lake, told, empty=_is_empty(self.current))
-        if change.schema == lake and not change.filled and not change.renamed:
+        if change.schema == lake and not (change.filled or change.renamed or change.numbered):
+            return
+        if change.numbered:
+            with self.current.scan() as reader:
+                self.current.rebuild(change.schema, changed_rows(reader, change), place)
             return
         try:
             self.current.evolve(change, place)
@@ -300,11 +320,10 @@ class FedTable:
                 return
             raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
         if self.current is None:
-            if lake_key(after):
-                self._create(after, place)
+            self._create(after, place)
             return
         if _is_empty(self.current):
-            self.current.evolve(recreated(lake_columns(after, told)), place)
+            self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
         # else it said IF NOT EXISTS: rows would have been taken away by the DROP before
 
     def _freshen(self) -> None:
@@ -330,7 +349,7 @@ class FedTable:
             return bool(part.rows.num_rows) and one.start.version in set(part.rows.column(AT).to_pylist())
         if one in part.unseen or one.words is None or self._settings.every_statement:
             return True
-        return self.key[1].lower() in one.words and (one.schema == self.key[0] or self.key[0].lower() in one.words)
+        return one.names(self.key)
 
     def mark_stale(self, table: LakeTable | None, one: UnseenChange) -> None:
         """From there on the table may be another than the source's; nothing where it is fed further, or is stale already."""
@@ -367,24 +386,32 @@ def _is_empty(table: LakeTable) -> bool:
         return not any(batch.num_rows for batch in reader)
 
 
+def _name_told(key: TableName | None) -> str | None:
+    return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
+
+
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 120 else text[:117] + "..."
 
 
 def _definition_rows(definitions: list[FedDefinition]) -> pa.Table:
-    rows = [
-        {
-            "sequence": one.sequence,
-            "row": -1,
-            "operation": one.action,
-            "before": None,
-            "after": None,
-            "time": None,
-            "gtid": None,
-            "file": None,
-            "transaction": one.start.position,
-        }
-        for one in definitions
-    ]
+    """`row` is below 0, so that those of one statement have an order, too."""
+    counts = Counter(one.sequence for one in definitions)
+    rows = []
+    for one in definitions:
+        rows.append(
+            {
+                "sequence": one.sequence,
+                "row": -counts[one.sequence],
+                "operation": one.action,
+                "before": _name_told(one.source),
+                "after": _name_told(one.target),
+                "time": one.time,
+                "gtid": None,
+                "file": None,
+                "transaction": one.start.position,
+            }
+        )
+        counts[one.sequence] -= 1
     return pa.Table.from_pylist(rows, schema=CHANGE_COLUMNS)

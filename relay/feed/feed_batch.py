@@ -122,6 +122,10 @@ def _add_statements(
         if tables.wanted(definition.key):
             part = batch.parts.setdefault(definition.key, TablePart(definition.key, no_rows()))
             part.definitions.append(definition)
+            if definition.hides:
+                part.unseen.append(
+                    UnseenChange(definition.start, frozenset(), definition.hides, position=definition.position)
+                )
     batch.unseen = found.unseen
 
 

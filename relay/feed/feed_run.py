@@ -11,7 +11,7 @@ from typing import Final
 import duckdb
 
 from relay.audit.plan.places import PositionGone
-from relay.audit.plan.read_finding import FileLost
+from relay.audit.plan.read_finding import FileLost, StorageSilent
 from relay.audit.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FedTables, FeedEngine
@@ -112,6 +112,9 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
                     )
             elif once or ended.wait(section.interval_s):
                 break
+    except FeedStop as stop:
+        engine.progress.note_stop(stop, engine.place)
+        raise
     finally:
         if once or ended.is_set():
             engine.close()
@@ -121,7 +124,13 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
 def is_passing(error: Exception) -> bool:
     """Whether it may be better in a moment: the network, a disk, another writer."""
     name = type(error).__module__.partition(".")[0]
-    return isinstance(error, OSError | FileLost) or name in ("deltalake", "_internal", "pyiceberg", "botocore", "s3fs")
+    return isinstance(error, OSError | FileLost | StorageSilent) or name in (
+        "deltalake",
+        "_internal",
+        "pyiceberg",
+        "botocore",
+        "s3fs",
+    )
 
 
 def told(error: Exception) -> str:

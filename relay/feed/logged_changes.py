@@ -42,6 +42,16 @@ _HARMLESS: Final = frozenset(
      "start", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum", "use")
 )  # fmt: skip
 _REPAIRS: Final = frozenset(("repair",))
+# Rows go, or come, by these, and no binlog says which.
+_HIDES: Final = re.compile(
+    r"\b(?:(?:DROP|TRUNCATE|EXCHANGE|DISCARD|IMPORT|CONVERT)\s+(?:PARTITION|TABLESPACE)|CONVERT\s+TABLE|ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?"
+    r"IGNORE|ENGINE\s*=?\s*BLACKHOLE)\b",
+    re.IGNORECASE,
+)
+_OTHER_TABLE: Final = re.compile(rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s+{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL)
+_TAKES: Final = frozenset(("update", "replace"))
+_ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
 _ROLLBACK_TO: Final = re.compile(_COMMENTS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -49,7 +59,9 @@ _ROLLBACK_TO: Final = re.compile(_COMMENTS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.
 class FedDefinition:
     """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
 
-    `renamed` {new: old}, `added`: columns, as the statement says.
+    `renamed` {new: old}, `added`: columns, as the statement says. Of a RENAME: `source`, the table whose rows it has behind it
+    (None: it has none), and `target`, the one that has those that it had; `if_exists`: of those that were there. `time`: when it
+    ran. `hides`: what it does to rows that is in no binlog.
     """
 
     key: TableName
@@ -62,6 +74,11 @@ class FedDefinition:
     renamed: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
     text: str = ""
+    time: Any = None
+    source: TableName | None = None
+    target: TableName | None = None
+    if_exists: bool = False
+    hides: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +91,22 @@ class UnseenChange:
     schema: str = ""
     rollback_in: int | None = None
     """The sequence of the transaction, a part of which was rolled back."""
+    brings: bool = False
+    """It is an INSERT or LOAD DATA."""
     position: int = 0
+
+    def names(self, key: TableName) -> bool:
+        """Whether the statement may name the table."""
+        if self.words is None:
+            return True
+        return key[1].lower() in self.words and (self.schema.lower() == key[0].lower() or key[0].lower() in self.words)
+
+    @property
+    def may_cascade(self) -> bool:
+        """Whether what it changes may change tables that refer to it: not where it only brings rows."""
+        if self.rollback_in is not None:
+            return False
+        return self.words is None or not self.brings or bool(_TAKES & self.words)
 
 
 @dataclass(slots=True)
@@ -113,7 +145,9 @@ def logged_changes(
         elif word == "truncate":
             key = _truncated(text, one["schema"] or "")
             if key is not None:
-                found.definitions.append(FedDefinition(key, TRUNCATED, start, end, one["position"], sequence))
+                found.definitions.append(
+                    FedDefinition(key, TRUNCATED, start, end, one["position"], sequence, time=one["time"])
+                )
         elif _ROLLBACK_TO.match(text) is not None:
             found.unseen.append(
                 UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
@@ -121,7 +155,13 @@ def logged_changes(
         elif word not in _HARMLESS and not _sets_something(text, word):
             names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
             found.unseen.append(
-                UnseenChange(start, names, f"a change in statement format ({word or 'unknown'})", one["schema"] or "")
+                UnseenChange(
+                    start,
+                    names,
+                    f"a change in statement format ({word or 'unknown'})",
+                    one["schema"] or "",
+                    brings=word in ("insert", "load"),
+                )
             )
     return found
 
@@ -142,17 +182,22 @@ def _definitions(
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & (1 << 21 | 1 << 22))
+    plain = _COMMENT.sub(" ", text)
+    hides = _HIDES.search(plain) if _ALTERS.match(plain) else None
 
     def made(key: TableName, action: str, **more: Any) -> FedDefinition:
-        return FedDefinition(key, action, start, end, one["position"], sequence, strict, text=text, **more)
+        return FedDefinition(
+            key, action, start, end, one["position"], sequence, strict, text=text, time=one["time"], **more
+        )
 
     try:
         said = parse_ddl(text, schema, mode, version_of(start))
     except NotSure:
         names = defined_names(text.encode())
+        reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
         for key in sorted(tables):
             if names is None or key[1].lower() in names:
-                yield made(key, UNKNOWN_CHANGE)
+                yield made(key, UNKNOWN_CHANGE, hides=reason)
         return
     if one["error_code"]:
         # it did a part of what it says
@@ -177,21 +222,35 @@ def _definitions(
             if pair is not None and pair[0] != pair[1]:
                 renamed[pair[1]] = pair[0]
         if said.rename is not None and said.rename != said.name:
-            yield made(said.name, RENAMED)
-            yield made(said.rename, RENAMED)
+            yield made(said.name, RENAMED, target=said.rename)
+            yield made(said.rename, RENAMED, source=said.name, renamed=renamed, added=tuple(added))
         else:
-            yield made(said.name, ALTERED, renamed=renamed, added=tuple(added))
+            reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
+            yield made(said.name, ALTERED, renamed=renamed, added=tuple(added), hides=reason)
+            other = _OTHER_TABLE.search(plain) if reason else None
+            if other is not None:
+                yield made(_named(other[1], other[2], schema), ALTERED, hides=reason)
     elif isinstance(said, DropTables) and not said.temporary:
         for name in said.names:
             yield made(name, DROPPED)
     elif isinstance(said, RenameTables):
-        for old, new in said.pairs:
-            yield made(old, RENAMED)
-            yield made(new, RENAMED)
+        sources = renamed_sources(said.pairs)
+        targets = {source: key for key, source in sources.items() if source is not None}
+        for key, source in sources.items():
+            yield made(key, RENAMED, source=source, target=targets.get(key), if_exists=said.if_exists)
     elif isinstance(said, DropDatabase):
         for key in sorted(tables):
             if key[0] == said.name:
                 yield made(key, DROPPED)
+
+
+def renamed_sources(pairs: Iterable[tuple[TableName, TableName]]) -> dict[TableName, TableName | None]:
+    """Each table that a RENAME TABLE concerns -> the one whose rows it has behind it; None: it has none. In order, one pair after the other."""
+    rows: dict[TableName, TableName | None] = {}
+    for old, new in pairs:
+        rows[new] = rows.get(old, old)
+        rows[old] = None
+    return {key: source for key, source in rows.items() if key != source}
 
 
 def _keys(said: Any, tables: set[TableName]) -> list[TableName]:
@@ -208,5 +267,15 @@ def _truncated(text: str, schema: str) -> TableName | None:
     match = _TRUNCATE.match(text)
     if match is None:
         return None
-    first, second = (part.strip("`").replace("``", "`") if part else "" for part in match.groups())
-    return (first, second) if second else (schema, first)
+    return _named(match[1], match[2], schema)
+
+
+def _named(first: str, second: str | None, schema: str) -> TableName:
+    """The table that one or two names say, as they are written."""
+    names = [part.strip("`").replace("``", "`") for part in (first, second) if part]
+    return (names[0], names[1]) if len(names) > 1 else (schema, names[0])
+
+
+def _begin(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,19 +1,24 @@
 """The lake's table `_feed`: how far all tables are, for whoever looks, and so that tables without changes need no commits."""
 
+import json
 import time
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
 
 if TYPE_CHECKING:
     from relay.feed.fed_table import FedTable
 
 STATE: Final = "_feed"
+STOP: Final = "binlog-relay.stop"
+"""Property of it: what stopped the feed."""
 PROGRESS: Final = pa.schema(
     [
         ("schema", pa.string()),
@@ -65,6 +70,24 @@ class ProgressTable:
             self._table.replace(rows.cast(PROGRESS), place)
             self._noted = None
 
+    @property
+    def stop(self) -> dict[str, Any] | None:
+        """What stopped the feed where it stands; None: nothing did."""
+        text = self._table.properties.get(STOP) if self._table is not None else None
+        found: dict[str, Any] | None = json.loads(text) if text else None
+        return found
+
+    def note_stop(self, stop: FeedStop, place: FeedPlace) -> None:
+        """Writes down what stopped the feed, for whoever looks; it stays until the feed goes on."""
+        self.write()
+        if self._table is None:
+            self._table = self._lake.create(STATE, ("", ""), PROGRESS, {}, place)
+        seen = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+        facts = {"name": stop.name, "place": stop.place, "text": stop.text, "advice": stop.advice, "table": stop.table}
+        known = self.stop
+        if known is None or known | {"time": seen} != facts | {"time": seen}:
+            self._table.set_properties({STOP: json.dumps({**facts, "time": seen})})
+
     def write(self) -> None:
         """Writes what was noted, if that is more than there is."""
         if self._noted is None:
@@ -76,6 +99,8 @@ class ProgressTable:
         if self._table is None:
             self._table = self._lake.create(STATE, ("", ""), PROGRESS, {}, place)
         self._table.replace(pa.Table.from_pylist(rows, schema=PROGRESS), place)
+        if self._table.properties.get(STOP):
+            self._table.set_properties({STOP: ""})
 
     @staticmethod
     def _row(table: "FedTable", place: FeedPlace, told: str, last_time: Any) -> dict[str, Any]:
@@ -95,7 +120,7 @@ class ProgressTable:
 def current_state(table: "FedTable", place: FeedPlace) -> str:
     """How the table's current rows are at `place`, in a word."""
     if table.current is None:
-        return "waits for a snapshot" if table.may_have_current(place) else "changes only"
+        return "waits for a snapshot" if table.may_have_current else "changes only"
     properties = table.current.properties
     if properties.get(SNAPSHOT):
         return "snapshot runs"

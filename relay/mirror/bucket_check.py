@@ -18,18 +18,17 @@ from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote, Tier
-from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer
+from relay.archive.storage.files import BESIDE_SUFFIXES
 from relay.mirror.mirror_parts import MirrorPart, part_of
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.object_store.archive_object import Ownership
-from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectStoreError
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError
 from relay.object_store.object_store import ObjectFacts, ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.packed.packing import PackOptions
-from relay.packing_process.packer import ThreadPacker
 
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _PIECE: Final = 8 << 20
@@ -61,18 +60,30 @@ def folder_of(number: int) -> str:
 
 
 class BucketCheck:
-    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket.
+    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket, and what
+    was purged at the relay is kept there.
 
-    deep: the bytes of copies are read too. cure: what is found is set right.
+    purged: what a mirror has kept of it is taken for left over. deep: the bytes of copies are read too.
+    cure: what is found is set right.
     """
 
     def __init__(
-        self, root: Path, store: ObjectStore, writer: str, *, is_mirror: bool, deep: bool = False, cure: bool = False
+        self,
+        root: Path,
+        store: ObjectStore,
+        writer: str,
+        *,
+        is_mirror: bool,
+        purged: bool = False,
+        deep: bool = False,
+        cure: bool = False,
     ) -> None:
         self._root = root
         self._store = store
         self._writer = writer
         self._is_mirror = is_mirror
+        self._keeps_purged = is_mirror and not purged
+        self._removes = _REMOVES if not purged else "`archive verify --purged --cure` removes it"
         self._deep = deep
         self._cure = cure
         self._ownership = Ownership(store, writer, root, is_whole=is_mirror)
@@ -93,7 +104,7 @@ class BucketCheck:
             for number, folder in sorted(folders.items()):
                 if number in held:
                     yield from self._orphans(folder, held[number])
-                elif number < newest:
+                elif number < newest and not self._keeps_purged:
                     yield from self._purged_generation(folder)
             if self._is_mirror:
                 yield from self._copies(folders, held)
@@ -128,16 +139,19 @@ class BucketCheck:
         """
         held = {file.number: file.name for file in files}
         newest = max(held, default=0)
-        for name, facts in folder.objects.items():
+        directory = generation_path(self._root, folder.number)
+        # Of what has a note on the disk, though it is not in the archive: it cannot be read, and the object may be all there is.
+        noted = {path.name.removesuffix(PLACE_SUFFIX) for path in directory.glob(f"*{PLACE_SUFFIX}")}
+        for name, facts in folder.objects.items() if not self._keeps_purged else ():
             binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
             number = _number_of(binlog)
-            if number is not None and number <= newest and number not in held:
+            if number is not None and number <= newest and number not in held and binlog not in noted:
                 yield self._left(folder, facts.key, "is of a binlog that the archive does not hold")
         for part in folder.parts:
             number = _number_of(part.file)
-            if number is None or number > newest:
+            if number is None or number > newest or (part.file in noted and number not in held):
                 continue
-            if number not in held:
+            if number not in held and not self._keeps_purged:
                 yield self._left(folder, part.key, "is a part of a binlog that the archive does not hold")
             elif folder.has(part.file):
                 yield self._left(folder, part.key, "is a part of a binlog that is there as a whole")
@@ -150,7 +164,7 @@ class BucketCheck:
     def _left(self, folder: _Folder, key: str, what: str) -> Found:
         name, text = key.rpartition("/")[2], f"{self._store.url(key)} {what}"
         if not self._cure:
-            return folder.number, ArchiveFinding(name, None, f"{text}. {_REMOVES}")
+            return folder.number, ArchiveFinding(name, None, f"{text}. {self._removes}")
         try:
             self._ownership.hold()
             self._store.delete([key])
@@ -222,14 +236,16 @@ class BucketCheck:
         for number, files in self._lacking.items():
             # Without its note it does not count as there; so a cure that is killed is begun again.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
-        copying = MirrorPass(self._store, self._ownership, keys, ThreadPacker(FileLayer()), packing, threading.Event())
+        copying = MirrorPass(self._store, self._ownership, keys, packing, threading.Event())
         paths = dict(generations)
         for number, files in self._lacking.items():
             pictured = tuple(PicturedFile(file.name, file.number, file.end, sealed=True) for file in files)
             try:
                 copying.run([PicturedGeneration(number, paths[number], folder_of(number), pictured)])
-            except (PackedError, ObjectDamaged, OSError, EOFError) as error:
+            except (PackedError, OSError, EOFError) as error:
                 yield number, ArchiveFinding(files[0].name, None, f"it or one behind it cannot be copied: {error}")
+        for (number, name), left in sorted(copying.left_out.items()):
+            yield number, ArchiveFinding(name, None, f"it cannot be copied: {left.what}", advice=left.advice)
 
 
 def _number_of(binlog: str) -> int | None:

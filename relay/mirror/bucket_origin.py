@@ -14,6 +14,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
+from relay.packed.packed_facts import is_encrypted_name
 from relay.packed.packed_reader import PackedReader
 from relay.repair.file_origin import RemadeFile, remade_of_copy
 
@@ -42,7 +43,16 @@ class BucketOrigin:
         try:
             place = PlaceNote.decode(self.store.get(note_key)).place
             source = StoredObject(self.store, self.folder + place.stored_name)
-            reader = PackedReader.open(source, name, self.keys)
+            must = is_encrypted_name(place.stored_name)
+            if self.keys is not None and self.keys.active is not None and not must:
+                raise ArchiveError(
+                    f"{self.store.url(self.folder + place.stored_name)} is not encrypted, and [archive.encryption] has an active key: "
+                    "whoever writes to the bucket could have made it",
+                    file=name,
+                    advice="If it is from before encryption was switched on: `archive restore --download --accept-unencrypted` into "
+                    "another [archive] dir, then `archive repair --from` that directory.",
+                )
+            reader = PackedReader.open(source, name, self.keys, must_be_encrypted=must)
             for frame in range(len(reader.packed.frames)):
                 start, stop = reader.packed.stored_range(frame)
                 plain.write(reader.packed.decode(frame, source.read(start, stop - start)))

@@ -11,9 +11,11 @@ import structlog
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
-from relay.mirror.mirror_pass import MirrorPass, MirrorStopped
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirror_status import MirrorStatus
+from relay.mirror.sealed_copy import MirrorStopped
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
@@ -21,8 +23,9 @@ from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packing import PackOptions
-from relay.packing_process.packer import ProcessPacker
 from relay.process.background import begin_task
+from relay.process.slow_thread import take_least_priority
+from relay.retention.decision import Place
 
 log = structlog.get_logger("relay.mirror")
 
@@ -32,6 +35,15 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_LOST_ADVICE: Final = (
+    "Nothing can be done about these. The ledger's mirror_behind says why the bucket was behind; give the disk more room, or "
+    "[retention] lower limits, so that it can wait for the bucket."
+)
+_SHOWN_FILES: Final = 5
+_LISTED_ADVICE: Final = (
+    "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
+    "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
+)
 
 
 class Mirror:
@@ -54,7 +66,7 @@ class Mirror:
         self._store = ObjectStore(options, self._stop)
         uuid, token = writer
         ownership = Ownership(self._store, uuid, archive.directory, token=token)
-        self._pass = MirrorPass(self._store, ownership, keys, ProcessPacker(), packing, self._stop)
+        self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()
@@ -65,6 +77,9 @@ class Mirror:
         self._behind_since: float | None = None
         """By the monotonic clock; None: all that was published is in the bucket, as far as is known."""
         self._told_behind = False
+        self._told_left_out: dict[tuple[int, str], str] = {}
+        self._lost_files = 0
+        """That were purged before they were copied."""
 
     def begin(self) -> None:
         """Starts to copy."""
@@ -94,8 +109,22 @@ class Mirror:
             self._pass.part_count,
             self._failures,
             self._store.counts.bytes_written,
-            self._trouble,
+            self._trouble or self._left_out_text(),
+            len(self._pass.left_out),
+            self._lost_files,
         )
+
+    def _left_out_text(self) -> str:
+        left_out = sorted((number, name, one.what) for (number, name), one in list(self._pass.left_out.items()))
+        return "; ".join(f"{name} is not copied: {what}" for _number, name, what in left_out[:_SHOWN_FILES])
+
+    def first_lacking(self) -> Place | None:
+        """By the numbers of generation and file, the first one that is to be copied and is not."""
+        for generation in self._picture():
+            for file in generation.files:
+                if (generation.number, file.name) not in self._pass.left_out:
+                    return generation.number, file.number
+        return None
 
     def _has_moved(self) -> None:
         if self._behind_since is None:
@@ -106,10 +135,14 @@ class Mirror:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()
-            began = time.monotonic()
+            began, lost = time.monotonic(), self._pass.times_lost
             picture = self._picture()
             try:
-                await self._in_thread(picture)
+                try:
+                    is_known = await self._in_thread(picture)
+                finally:
+                    self._tell_left_out()
+                    self._tell_lost(picture)
             except MirrorStopped:
                 return
             except (PrefixBusy, ObjectStoreError, PackedError, OSError, EOFError) as error:
@@ -125,41 +158,50 @@ class Mirror:
                 self._archive.current.append_ledger("mirror_refused", "", -1, str(error))
                 return
             pause = _FIRST_PAUSE_S
+            if not is_known:
+                if self._pass.times_lost != lost:
+                    log.warning("mirror_listed_again", url=self._store.url(), advice=_LISTED_ADVICE)
+                continue
             self._succeeded(began)
             await self._wait(_RENEW_S, self._moved)
             await self._wait(max(0.0, began + self._interval_s - time.monotonic()), self._ended)
 
-    async def _in_thread(self, picture: list[PicturedGeneration]) -> None:
-        """One pass. A daemon thread: a call to the bucket that hangs does not hold up the end of the process."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+    async def _in_thread(self, picture: list[PicturedGeneration]) -> bool:
+        """One pass; whether what is known of the bucket still holds.
 
-        def settle(error: BaseException | None) -> None:
+        A daemon thread: a call to the bucket that hangs does not hold up the end of the process.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bool] = loop.create_future()
+
+        def settle(is_known: bool, error: BaseException | None) -> None:
             if done.done():
                 return
             if error is None:
-                done.set_result(None)
+                done.set_result(is_known)
             else:
                 done.set_exception(error)
 
         def run() -> None:
             failure: BaseException | None = None
+            is_known = False
+            take_least_priority()
             try:
-                self._pass.run(picture)
+                is_known = self._pass.run(picture)
             except BaseException as error:
                 failure = error
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(settle, failure)
+                loop.call_soon_threadsafe(settle, is_known, failure)
 
         threading.Thread(target=run, name="archive-mirror", daemon=True).start()
-        await done
+        return await done
 
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), seconds)
 
     def _picture(self) -> list[PicturedGeneration]:
-        """What is not known to be in the bucket: of 10,000 files those that came last."""
+        """What is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""
         found = []
         for generation in self._archive.all:
             done = self._pass.done.get(generation.number, -1)
@@ -167,7 +209,12 @@ class Mirror:
             for file in reversed(generation.files):
                 if file.sealed and file.number <= done:
                     break
-                files.append(PicturedFile(file.name, file.number, file.end, file.sealed))
+                files.append(_pictured(file))
+            left_out = (
+                generation.file(name) for number, name in list(self._pass.left_out) if number == generation.number
+            )
+            again = (_pictured(file) for file in left_out if file is not None and file.number <= done)
+            files += sorted(again, key=lambda file: -file.number)
             folder = "" if generation.number == FIRST else f"{generation.directory.name}/"
             found.append(PicturedGeneration(generation.number, generation.directory, folder, tuple(reversed(files))))
         return found
@@ -183,6 +230,44 @@ class Mirror:
         pending = self._pass.pending_bytes(self._picture())
         self._behind_since = began if pending else None
 
+    def _tell_left_out(self) -> None:
+        """What is new among the files that are not copied."""
+        held = {one.number: one for one in self._archive.all}
+        left_out = dict(self._pass.left_out)
+        for key, one in left_out.items():
+            number, name = key
+            generation = held.get(number)
+            if generation is None or generation.file(name) is None:
+                self._pass.left_out.pop(key, None)  # it was purged
+            elif self._told_left_out.get(key) != one.what:
+                self._told_left_out[key] = one.what
+                log.error("mirror_left_out", file=name, what=one.what, advice=one.advice)
+                text = f"It is not in {self._store.url()}, and those behind it are copied: {one.what}. {one.advice}"
+                generation.note_once("mirror_left_out", name, one.end, text)
+        for key in self._told_left_out.keys() - left_out.keys():
+            del self._told_left_out[key]
+            log.info("mirror_left_out_no_more", file=key[1], note="it was copied, or is not in the archive any more")
+
+    def _tell_lost(self, picture: list[PicturedGeneration]) -> None:
+        """What was purged meanwhile and is not in the bucket."""
+        held = {one.number: one for one in self._archive.all}
+        lost: list[PicturedFile] = []
+        for pictured in picture:
+            generation, done = held.get(pictured.number), self._pass.done.get(pictured.number, -1)
+            lost += (
+                file
+                for file in pictured.files
+                if file.number > done and (generation is None or generation.file(file.name) is None)
+            )
+        if not lost:
+            return
+        self._lost_files += len(lost)
+        size = sum(file.end for file in lost)
+        files = lost[0].name if len(lost) == 1 else f"{len(lost)} binlogs, {lost[0].name} to {lost[-1].name},"
+        what = f"{files} ({size} bytes) were purged before they were copied into {self._store.url()}: the copy has a hole there"
+        log.error("mirror_lost", what=what, files=len(lost), bytes=size, advice=_LOST_ADVICE)
+        self._archive.current.append_ledger("mirror_lost", lost[0].name, -1, f"{what}. {_LOST_ADVICE}")
+
     def _failed(self, error: Exception) -> None:
         self._failures += 1
         self._state, self._trouble = "behind", str(error)
@@ -195,3 +280,7 @@ class Mirror:
             text = f"The copy in {self._store.url()} is behind: {error}"
             log.error("mirror_behind", what=text, lag_bytes=self._pass.pending_bytes(self._picture()))
             self._archive.current.append_ledger("mirror_behind", "", -1, text)
+
+
+def _pictured(file: ArchivedFile) -> PicturedFile:
+    return PicturedFile(file.name, file.number, file.end, file.sealed)

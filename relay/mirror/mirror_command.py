@@ -12,7 +12,7 @@ from relay.commands.archive_command import archive_failures, time_text
 from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
 from relay.mirror.bucket_content import BucketContent, bucket_content
-from relay.mirror.mirror_pass import covered_to
+from relay.mirror.mirror_parts import covered_to
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 

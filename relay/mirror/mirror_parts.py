@@ -1,16 +1,19 @@
 """Parts of the file that grows: objects NAME.part-START-STOP.zst, each a packed stretch of the binlog, until it is there as a whole."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from protocol.position import is_binlog_name
 from relay.packed.byte_source import BytesInMemory, ByteSource
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX
+from relay.packed.packed_errors import PackedDamaged
+from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX, is_encrypted_name
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions, pack
 
 MOST_PART_BYTES: Final = 8 << 20
+_MOST_READ_BYTES: Final = 8 * MOST_PART_BYTES
 _NAME: Final = re.compile(r"(.+)\.part-([0-9]{1,19})-([0-9]{1,19})(\.zst|\.zst\.enc)")
 
 
@@ -26,7 +29,7 @@ class MirrorPart(NamedTuple):
 def part_of(key: str) -> MirrorPart | None:
     """The part in the object with that key; None: it is no part."""
     match = _NAME.fullmatch(key.rpartition("/")[2])
-    if match is None or int(match[2]) >= int(match[3]):
+    if match is None or not is_binlog_name(match[1]) or int(match[2]) >= int(match[3]):
         return None
     return MirrorPart(match[1], int(match[2]), int(match[3]), key)
 
@@ -49,6 +52,16 @@ def merged_start(parts: Iterable[MirrorPart], covered: int, end: int) -> int:
     return start
 
 
+def covered_to(parts: Sequence[MirrorPart]) -> int:
+    """Up to where a binlog is there, from its first byte on."""
+    covered = 0
+    for part in sorted(parts, key=lambda part: part.start):
+        if part.start > covered:
+            break
+        covered = max(covered, part.stop)
+    return covered
+
+
 def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyRing | None) -> bytes:
     """Raises: EOFError; what `source` raises."""
     data = source.read(start, stop - start)
@@ -58,8 +71,14 @@ def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyR
 
 
 def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:
-    """The binlog's bytes. Raises: PackedError."""
-    return PackedReader.open(BytesInMemory(data), _inner_name(part.file, part.start), keys).read_all()
+    """The binlog's bytes, as many as the part's name says. Raises: PackedError."""
+    source, must = BytesInMemory(data), is_encrypted_name(part.key)
+    reader = PackedReader.open(source, _inner_name(part.file, part.start), keys, must_be_encrypted=must)
+    # Before anything is unpacked: a small object may say that it has gigabytes.
+    if reader.packed.plain_size != part.stop - part.start or reader.packed.plain_size > _MOST_READ_BYTES:
+        what = f"{part.key} has {reader.packed.plain_size} bytes of the binlog; by its name it has {part.stop - part.start}"
+        raise PackedDamaged(what, file=part.file)
+    return reader.read_all()
 
 
 def _inner_name(file: str, start: int) -> str:

@@ -30,8 +30,8 @@ def copies_of(section: ArchiveSection, number: int) -> list[BucketOrigin]:
     return [BucketOrigin(store, folder_of(number), key_ring(section))]
 
 
-def bucket_findings(config: Config, *, deep: bool, cure: bool) -> Iterator[tuple[int, ArchiveFinding]]:
-    """What is wrong in the bucket, by generation; of an archive that nobody has open. Raises: ArchiveError; OSError."""
+def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> Iterator[tuple[int, ArchiveFinding]]:
+    """What is wrong in the bucket, by generation; of an archive that nobody has open: `BucketCheck`. Raises: ArchiveError; OSError."""
     section, root = config.archive, config.archive_directory
     try:
         store, keys = bucket_store(section), key_ring(section)
@@ -42,7 +42,8 @@ def bucket_findings(config: Config, *, deep: bool, cure: bool) -> Iterator[tuple
         raise ArchiveError(str(error).rstrip(".")) from error
     if store is None:
         return
-    check = BucketCheck(root, store, uuid, is_mirror=section.mirror is not None, deep=deep, cure=cure)
+    is_mirror = section.mirror is not None
+    check = BucketCheck(root, store, uuid, is_mirror=is_mirror, purged=purged, deep=deep, cure=cure)
     packing = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
     yield from check.run(begun_generations(root), keys, packing)
 

@@ -8,7 +8,9 @@ class MirrorStatus:
     """url: of the bucket, without secrets. state: starting, following, behind (an attempt failed), refused (it copies no more).
 
     lag_bytes: published in the archive and not in the bucket; lag_s: since when there are such bytes, 0: there are none.
-    files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, empty: none.
+    files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, or what is left
+    out, empty: none. left_out_files: binlogs that are not copied as they are not what was archived. lost_files: that were purged
+    before they were copied, since the start.
     """
 
     url: str
@@ -20,3 +22,5 @@ class MirrorStatus:
     failures: int
     bytes_written: int
     trouble: str
+    left_out_files: int
+    lost_files: int

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
+from relay.mirror.bucket_holes import HolesWanted, holes_text
 from relay.mirror.restoring import restore_archive
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
@@ -14,8 +15,13 @@ from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, Pack
 from relay.tiers.tier_setup import key_ring
 
 
-def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -> None:
-    """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. Raises: CommandFailed."""
+def restore(
+    config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, accept_unencrypted: bool = False
+) -> None:
+    """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. holes: see `HolesWanted`.
+
+    Raises: CommandFailed.
+    """
     options = _options(config, url)
     bucket = config.archive.bucket
     if not download and (bucket is None or options.url.rstrip("/") != bucket.url.rstrip("/")):
@@ -33,7 +39,15 @@ def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -
                 sys.stderr.write(f"{name}\n")
 
         store = ObjectStore(options)
-        done = restore_archive(store, config.archive_directory, keys, download=download, on_progress=on_progress)
+        done = restore_archive(
+            store,
+            config.archive_directory,
+            keys,
+            download=download,
+            holes=HolesWanted(holes),
+            accept_unencrypted=accept_unencrypted,
+            on_progress=on_progress,
+        )
     except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
         raise CommandFailed(str(error), WRONG_USE) from error
     except PackedError as error:
@@ -52,11 +66,14 @@ def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -
             "downloaded": done.downloaded,
             "bytes_read": done.bytes_read,
             "dropped_bytes": done.dropped,
+            "holes": [{"file": hole.folder + hole.file, "bytes": hole.size, "why": hole.why} for hole in done.holes],
         }
         sys.stdout.write(json.dumps(told) + "\n")
         return
     where = "as plain files" if done.downloaded else f"which stay in {options.url}"
     dropped = f" {done.dropped} bytes of a transaction that was not complete were left out." if done.dropped else ""
+    if done.holes:
+        dropped += f" **In the bucket there are holes**: {holes_text(list(done.holes))}; restored was: {holes}."
     sys.stdout.write(
         f"{config.archive_directory} was made from {options.url}: {done.files} whole binlogs from {done.first} on, {where}, and the "
         f"newest one's beginning. The archive ends at {done.end}.{dropped} Start the relay: it asks its source for what comes next.\n"
@@ -74,4 +91,4 @@ def _options(config: Config, url: str | None) -> StoreOptions:
     try:
         return StoreOptions(url) if bucket is None else replace(bucket.options(), url=url)
     except ValueError as error:
-        raise CommandFailed(f"--from {url}: {error}.", WRONG_USE) from None
+        raise CommandFailed(f"--from: {error}.", WRONG_USE) from None  # the url may have a secret

@@ -9,7 +9,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,25 +21,32 @@ from relay.archive.storage.scan import scan
 from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.binlog_file.broken import Broken
 from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
+from relay.mirror.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, trimmed
 from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import MirrorPart, unpacked_part
-from relay.mirror.mirror_pass import covered_to
+from relay.mirror.mirror_parts import MirrorPart, covered_to, unpacked_part
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedError
+from relay.packed.packed_facts import is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed.packed_reader import PackedReader
 
 _THREADS: Final = 8
 _UNFINISHED: Final = ".restoring"
+_CHOOSE: Final = (
+    "Nothing was restored. No replica goes over a hole. Choose one. --holes before: the archive ends before the first hole, and the "
+    "relay asks its source for all behind that; take it if the source still has those binlogs. --holes behind: the archive begins "
+    "behind the last hole. --holes keep: all comes back; replicas are served up to a hole, or from behind it."
+)
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredArchive:
     """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from where the source is
-    followed. dropped: bytes of an unfinished transaction at the end of the parts."""
+    followed. dropped: bytes of an unfinished transaction at the end of the parts. holes: binlogs that lack in the bucket, though one
+    behind them is there."""
 
     generations: int
     files: int
@@ -48,6 +55,7 @@ class RestoredArchive:
     downloaded: bool
     bytes_read: int
     dropped: int
+    holes: tuple[BucketHole, ...] = ()
 
 
 def restore_archive(
@@ -56,9 +64,14 @@ def restore_archive(
     keys: KeyRing | None,
     *,
     download: bool,
+    accept_unencrypted: bool = False,
+    holes: HolesWanted = HolesWanted.REFUSE,
     on_progress: Progress = lambda _text: None,
 ) -> RestoredArchive:
     """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
+
+    accept_unencrypted: although `keys` has an active key, what is not encrypted is taken too, as from before there was one.
+    holes: what is restored where binlogs lack in the middle of the copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
     """
@@ -73,9 +86,16 @@ def restore_archive(
             f"{store.url()} holds the archive {content.about.source!r}, and relay.toml is for {directory.name!r}. Set [source] name = "
             f'"{content.about.source}", or name the bucket of the other archive.'
         )
+    found = holes_of(store, content)
+    if found and holes is HolesWanted.REFUSE:
+        count = "a binlog" if len(found) == 1 else f"{len(found)} binlogs"
+        raise RestoreRefused(f"{store.url()} lacks {count} in the middle of the copy: {holes_text(found)}. {_CHOOSE}")
+    content = trimmed(content, found, holes)
     _check_keys(store, content, keys)
     with _made(directory) as making:
-        return _Restoring(store, making, keys, download, on_progress).all_of(content)
+        wants_encrypted = keys is not None and keys.active is not None and not accept_unencrypted
+        done = _Restoring(store, making, keys, download, on_progress, wants_encrypted).all_of(content)
+        return replace(done, holes=tuple(found))
 
 
 def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None) -> None:
@@ -83,7 +103,8 @@ def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None
     for generation in content.generations:
         for file in generation.files[-1:]:
             note = note_of(store, generation, file)
-            PackedFile.open(StoredObject(store, generation.folder + note.place.stored_name), file, keys)
+            source = StoredObject(store, generation.folder + note.place.stored_name)
+            PackedFile.open(source, file, keys, must_be_encrypted=is_encrypted_name(note.place.stored_name))
         for parts in list(generation.parts.values())[-1:]:
             unpacked_part(store.get(parts[-1].key), parts[-1], keys)
 
@@ -104,9 +125,16 @@ def _made(directory: Path) -> Iterator[Path]:
 
 class _Restoring:
     def __init__(
-        self, store: ObjectStore, making: Path, keys: KeyRing | None, download: bool, on_progress: Progress
+        self,
+        store: ObjectStore,
+        making: Path,
+        keys: KeyRing | None,
+        download: bool,
+        on_progress: Progress,
+        wants_encrypted: bool,
     ) -> None:
         self._store = store
+        self._wants_encrypted = wants_encrypted
         self._making = making
         self._keys = keys
         self._download = download
@@ -152,6 +180,7 @@ class _Restoring:
 
     def _file(self, generation: BucketGeneration, directory: Path, file: str) -> Position:
         note = note_of(self._store, generation, file)
+        self._check_encrypted(generation.folder + note.place.stored_name)
         key_id = note.place.key_id
         if key_id is not None and (self._keys is None or key_id not in self._keys.ids):
             raise KeyMissing(
@@ -174,9 +203,18 @@ class _Restoring:
         self._on_progress(file)
         return Position(file, note.place.plain_bytes)
 
+    def _check_encrypted(self, key: str) -> None:
+        if self._wants_encrypted and not is_encrypted_name(key):
+            raise RestoreRefused(
+                f"{self._store.url(key)} is not encrypted, and [archive.encryption] of relay.toml has an active key. Whoever may write "
+                "to the bucket could have put it there, with other events in it. If it is from the time before encryption was switched "
+                "on: the same command with --accept-unencrypted. Nothing was restored."
+            )
+
     def _unpack(self, generation: BucketGeneration, path: Path, note: PlaceNote) -> None:
         source = StoredObject(self._store, generation.folder + note.place.stored_name)
-        reader = PackedReader.open(source, path.name, self._keys)
+        must = is_encrypted_name(note.place.stored_name)
+        reader = PackedReader.open(source, path.name, self._keys, must_be_encrypted=must)
         crc = 0
         fd = self._layer.create(path)
         try:
@@ -202,8 +240,10 @@ class _Restoring:
         names = sorted((name for name in generation.parts if binlog_number(name) > newest), key=binlog_number)
         if not names:
             return None
-        name = names[0]
+        name = names[-1]
         parts = generation.parts[name]
+        for part in parts:
+            self._check_encrypted(part.key)
         path = directory / name
         fd = self._layer.create(path)
         try:

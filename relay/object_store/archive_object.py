@@ -3,10 +3,13 @@
 It is written again every 20 seconds. A process that was killed has not written it for a minute: another one may go on.
 """
 
+import contextlib
 import json
 import secrets
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +17,14 @@ from zlib import crc32
 
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.unknown_place import refuse_unknown
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
 FORMAT: Final = 1
 RENEWED_S: Final = 20.0
 STALE_S: Final = 60.0
 _OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket] url."
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,8 @@ class ArchiveObject:
     """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
 
     host, directory, token: of the process that writes; time: when it said so last, Unix seconds. is_whole: all of the archive goes
-    there, so that one can be made again from it; else old binlogs only.
+    there, so that one can be made again from it; else old binlogs only. machine: of its directory, no two machines, containers or
+    copies of a directory have the same; empty: not known. term: one more each time that another process takes the place.
     """
 
     archive: str
@@ -37,6 +43,8 @@ class ArchiveObject:
     token: str
     time: float
     is_whole: bool = True
+    machine: str = ""
+    term: int = 0
 
     def encode(self) -> bytes:
         """As it is stored."""
@@ -62,8 +70,8 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
         if total == _sum(told):
             names = ("archive", "source", "host", "directory", "token")
             archive, source, host, directory, token = (str(told[name]) for name in names)
-            is_whole = bool(told.get("is_whole", True))
-            return ArchiveObject(archive, source, host, directory, token, float(told["time"]), is_whole)
+            more = bool(told.get("is_whole", True)), str(told.get("machine", "")), int(told.get("term", 0))
+            return ArchiveObject(archive, source, host, directory, token, float(told["time"]), *more)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     # It may be better the next time: a byte may have changed on the way.
@@ -75,8 +83,20 @@ def _sum(told: dict[str, Any]) -> int:
     return crc32(json.dumps(told, sort_keys=True).encode())
 
 
+def _machine(directory: Path) -> str:
+    """What only the same directory of the same machine has: a host name and a path are the same in each container of a set."""
+    try:
+        status = directory.stat()
+        return f"{_BOOT_ID.read_text().strip()}:{status.st_dev}:{status.st_ino}"
+    except OSError:
+        return ""
+
+
 class Ownership:
-    """That this process, and no other one, writes to the place of one archive. Blocking, for one thread."""
+    """That this process, and no other one, writes to the place of one archive. Blocking; any thread.
+
+    `term` is another one after the place was somebody else's for a while: what was known of the bucket before may be wrong.
+    """
 
     def __init__(
         self,
@@ -95,17 +115,40 @@ class Ownership:
         self._store = store
         place = str(directory.resolve())
         token = token or secrets.token_hex(8)
-        self._mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole)
+        about = (archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole, _machine(directory))
+        self._mine = ArchiveObject(*about)
         self._written_s = float("-inf")
         """By the monotonic clock."""
+        self._lock = threading.Lock()
+
+    @property
+    def term(self) -> int:
+        """As it was when the place was asked for last."""
+        return self._mine.term
 
     def claim(self) -> None:
         """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
-        self._check(read_archive_object(self._store))
-        self._write()
-        # Of two that came at once each reads what the later one wrote.
-        time.sleep(self._settles_s)
-        self._check_mine()
+        with self._lock:
+            found = read_archive_object(self._store)
+            if found is None:
+                refuse_unknown(self._store)
+            self._check(found, is_begun=False)
+            self._write(found)
+            # Of two that came at once each reads what the later one wrote.
+            time.sleep(self._settles_s)
+            found = read_archive_object(self._store)
+            if found is None or found.token != self._mine.token:
+                self._check(found)
+                self._write(found)
+
+    @staticmethod
+    def take_over(
+        store: ObjectStore, archive: str, directory: Path, found: ArchiveObject | None, *, is_whole: bool
+    ) -> None:
+        """The place, of `found`, becomes this archive's; it is free for each process of it. Raises: ObjectStoreError."""
+        place, term = str(directory.resolve()), 0 if found is None else found.term + 1
+        mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, "", 0.0, is_whole, term=term)
+        store.put_bytes(ARCHIVE_KEY, mine.encode())
 
     def hold(self) -> None:
         """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
@@ -116,21 +159,48 @@ class Ownership:
 
     def check(self) -> None:
         """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
-        self._check(read_archive_object(self._store))
+        found = read_archive_object(self._store)
+        if found is None:
+            refuse_unknown(self._store)
+        self._check(found, is_begun=False)
 
     def renew(self) -> None:
-        """Says again that this process writes, when it is time. Raises: PrefixTaken; MirrorRefused; ObjectStoreError."""
-        if time.monotonic() - self._written_s >= RENEWED_S:
-            self._check_mine()
-            self._write()
+        """Says again that this process writes, when it is time.
 
-    def _check_mine(self) -> None:
-        found = read_archive_object(self._store)
-        if found is None or found.token != self._mine.token:
-            self._check(found)
-            self._write()
+        Raises: PrefixBusy, PrefixTaken; MirrorRefused; ObjectStoreError.
+        """
+        with self._lock:
+            if time.monotonic() - self._written_s >= RENEWED_S:
+                found = read_archive_object(self._store)
+                self._check(found)
+                self._write(found)
 
-    def _check(self, found: ArchiveObject | None) -> None:
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """While it is entered the place is renewed, whatever its thread waits for. Raises at the end what `renew` raises."""
+        ended = threading.Event()
+        raised: list[Exception] = []
+
+        def keep() -> None:
+            while not ended.wait(RENEWED_S / 4):
+                try:
+                    self.renew()
+                except Exception as error:  # the thread that copies is told, and nobody else
+                    raised.append(error)
+                    return
+
+        thread = threading.Thread(target=keep, name="mirror-renewal", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        if raised:
+            raise raised[0]
+
+    def _check(self, found: ArchiveObject | None, *, is_begun: bool = True) -> None:
+        """is_begun: this process has written there."""
         if found is None:
             return
         if found.is_whole and not self._mine.is_whole:
@@ -140,19 +210,26 @@ class Ownership:
         if found.archive != self._mine.archive or found.source != self._mine.source:
             raise PrefixTaken(
                 f"{url} is the copy of another archive: {found.source!r} of the relay {found.archive}, written by {found.host}; this "
-                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
+                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE} If this relay goes on with that archive, "
+                "under another server_uuid: docs/TIERS.md, `archive claim`."
             )
         age = time.time() - found.time
-        # This process has the directory locked: who wrote from there is gone.
-        same_place = (found.host, found.directory) == (self._mine.host, self._mine.directory)
-        if found.token != self._mine.token and age < STALE_S and not same_place:
+        # Who wrote from this very directory before this process came is gone: this one has it locked.
+        is_left = not is_begun and found.machine != "" and found.machine == self._mine.machine
+        if found.token != self._mine.token and age < STALE_S and not is_left:
             raise PrefixBusy(
                 f"{url} is written by another process of this archive, on {found.host} from {found.directory}, last "
                 f"{max(0.0, age):.0f} s ago. Two relays on copies of one archive must not write to one place. Stop the other one: "
                 f"{STALE_S:.0f} s later this one goes on by itself. {_OTHER_PLACE}"
             )
 
-    def _write(self) -> None:
-        self._mine = replace(self._mine, time=time.time())
-        self._store.put_bytes(ARCHIVE_KEY, self._mine.encode())
+    def _write(self, found: ArchiveObject | None) -> None:
+        """found: what is there now."""
+        if found is not None and found.token == self._mine.token:
+            term = found.term
+        else:
+            term = max(self._mine.term, 0 if found is None else found.term) + 1
+        mine = replace(self._mine, time=time.time(), term=term)
+        self._store.put_bytes(ARCHIVE_KEY, mine.encode())
+        self._mine = mine
         self._written_s = time.monotonic()

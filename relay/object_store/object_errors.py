@@ -39,6 +39,14 @@ class StoreRefused(ObjectStoreError):
     advice_of_kind = RIGHTS
 
 
+class PlaceRefused(StoreRefused):
+    """The bucket answers, and its place is not this archive's, or not this process's now. `what` is whole sentences."""
+
+    def __init__(self, what: str, *, url: str, advice: str | None = None) -> None:
+        super().__init__(what.rstrip("."), url=url, advice="" if advice is None else advice)
+        self.text = self.what
+
+
 class ObjectMissing(ObjectStoreError):
     """There is no such object."""
 

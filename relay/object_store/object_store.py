@@ -15,11 +15,15 @@ from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
 
-_PART_BYTES: Final = 8 << 20
+_PART_BYTES: Final = 6 << 20
+"""S3 takes no less than 5 MiB. All that is sent at once has a minute: 12 MiB, so 2 Mbit/s are enough."""
 _MOST_PARTS: Final = 9000
 """S3 takes 10,000."""
-_PARTS_AT_ONCE: Final = 4
+_PARTS_AT_ONCE: Final = 2
+_ENDED_S: Final = 2.0
+"""So long one that stops waits for the storage to forget the parts that it has."""
 _PIECE_BYTES: Final = 1 << 20
+_PIECE_S: Final = 0.1
 _PAGE: Final = 1000
 _LOOK_S: Final = 10.0
 """So long a bucket has for the answer to a look for it."""
@@ -47,6 +51,8 @@ class ObjectStore:
         self.options = options
         self.counts = StoreCounts()
         self._store: Any = options.make()
+        self._uploads: Any = None
+        """For files in parts; made with the first one."""
         self.stopping = stop or threading.Event()
         """Set, no call is tried again."""
         self.breaker: Breaker | None = None
@@ -72,22 +78,42 @@ class ObjectStore:
         self.counts.add(bytes_written=len(data))
 
     def put_file(self, key: str, path: Path) -> None:
-        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file)."""
-        import obstore
+        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file).
 
+        A part that fails is sent again, not the whole file; these tries are obstore's own, and not counted.
+        """
         size = path.stat().st_size
         if size <= _PART_BYTES:
             self.put_bytes(key, path.read_bytes())
             return
+        if self._uploads is None:
+            self._uploads = self.options.make(for_uploads=True)
         part = max(_PART_BYTES, -(-size // _MOST_PARTS))
-
-        def call() -> None:
-            # obstore gives up the parts that are there when what they come from raises.
-            pieces = self._pieces(path, key)
-            obstore.put(self._store, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
-
-        self._trying.run(self.url(key), call)
+        self._trying.run(self.url(key), lambda: self._put_parts(key, path, part))
         self.counts.add(bytes_written=size)
+
+    def _put_parts(self, key: str, path: Path, part: int) -> None:
+        """In a thread of its own: one that tries a part again does not hear that it should stop."""
+        import obstore
+
+        ended = threading.Event()
+        failed: list[BaseException] = []
+
+        def put() -> None:
+            try:
+                # obstore gives up the parts that are there when what they come from raises.
+                pieces = self._pieces(path, key)
+                obstore.put(self._uploads, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
+            except BaseException as error:
+                failed.append(error)
+            ended.set()
+
+        threading.Thread(target=put, name="bucket-upload", daemon=True).start()
+        while not ended.wait(_PIECE_S):
+            if self.stopping.is_set() and not ended.wait(_ENDED_S):
+                raise StoreUnreachable("the upload was told to stop", url=self.url(key))
+        if failed:
+            raise failed[0]
 
     def _pieces(self, path: Path, key: str) -> Iterator[bytes]:
         with path.open("rb") as file:

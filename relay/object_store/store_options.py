@@ -8,6 +8,10 @@ from urllib.parse import urlsplit
 
 from relay.object_store.object_errors import StoreRefused
 
+_PART_TRIES: Final = 10
+_PART_TIMEOUT_S: Final = 60.0
+_PART_GIVE_UP_S: Final = 180.0
+"""Of one part, from its first try on."""
 SCHEMES: Final = ("s3", "gs", "az", "file")
 
 
@@ -38,6 +42,12 @@ class StoreOptions:
         if parts.scheme not in SCHEMES or (parts.scheme != "file" and not parts.netloc) or "@" in parts.netloc:
             wanted = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY"
             raise ValueError(f"a bucket is written {wanted}")
+        if parts.query or parts.fragment or "?" in self.url or "#" in self.url:
+            # What stands there may be a secret: it is not said again.
+            raise ValueError(
+                "a bucket's url ends with the folder: what stands behind ? or # (such as a SAS token) would be shown in logs. Give the "
+                "key by secret_key_file or the environment"
+            )
 
     @property
     def scheme(self) -> str:
@@ -54,20 +64,23 @@ class StoreOptions:
         """What all keys begin with, without slashes at its ends; may be empty."""
         return urlsplit(self.url).path.strip("/")
 
-    def make(self) -> Any:
-        """The store of obstore's. Raises: StoreRefused."""
+    def make(self, *, for_uploads: bool = False) -> Any:
+        """The store of obstore's. for_uploads: of files in parts, of which one that fails is sent again. Raises: StoreRefused."""
         # A relay without a bucket does not load it.
         from obstore.exceptions import BaseError
         from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
+        timeout_s = max(self.timeout_s, _PART_TIMEOUT_S) if for_uploads else self.timeout_s
         client: dict[str, Any] = {
-            "timeout": datetime.timedelta(seconds=self.timeout_s),
+            "timeout": datetime.timedelta(seconds=timeout_s),
             "connect_timeout": datetime.timedelta(seconds=self.connect_timeout_s),
             "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
         }
-        # Tries are counted and named in one place, `relay.object_store.trying`.
-        once = {"max_retries": 0, "retry_timeout": datetime.timedelta(seconds=self.timeout_s)}
-        common: dict[str, Any] = {"prefix": self.prefix or None, "client_options": client, "retry_config": once}
+        # Tries are counted and named in one place, `relay.object_store.trying`; but a part of an upload is sent again where it failed.
+        tries: dict[str, Any] = {"max_retries": 0, "retry_timeout": datetime.timedelta(seconds=timeout_s)}
+        if for_uploads:
+            tries = {"max_retries": _PART_TRIES, "retry_timeout": datetime.timedelta(seconds=_PART_GIVE_UP_S)}
+        common: dict[str, Any] = {"prefix": self.prefix or None, "client_options": client, "retry_config": tries}
         try:
             if self.scheme == "file":
                 return LocalStore(urlsplit(self.url).path, mkdir=True)

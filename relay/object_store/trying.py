@@ -24,6 +24,13 @@ _SHOWN_CHARACTERS: Final = 300
 _CODE: Final = re.compile(r"<Code>([^<]{1,80})</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]{1,200})</Message>")
 _STATUS: Final = re.compile(r"status code: (\d{3})|status: (\d{3})|HTTP (\d{3})|HTTP status \w+ error \((\d{3})")
+_PASSES: Final = ("RequestTimeout", "OperationAborted", "ConditionalRequestConflict")
+"""Codes of S3 that come with 400 or 409 and pass by themselves."""
+_ADVICE: Final = {
+    "RequestTimeTooSkewed": "Set the clock of this machine (timedatectl, chronyc tracking): it differs from the storage's by too much.",
+    "ExpiredToken": "The session's token has expired: give this process a new one, or keys that do not expire.",
+}
+"""For codes whose cause is not the keys and their rights."""
 _T = TypeVar("_T")
 
 
@@ -135,8 +142,10 @@ def _named(error: Exception, url: str) -> ObjectStoreError:
         exceptions.AlreadyExistsError,
         PermissionError,
     )
+    if code is not None and code[1] in _PASSES:
+        return StoreUnreachable(what, url=url)
     if isinstance(error, refused) or _status(text) in (400, 401, 403, 405, 409, 411, 501):
-        return StoreRefused(what, url=url)
+        return StoreRefused(what, url=url, advice=None if code is None else _ADVICE.get(code[1]))
     return StoreUnreachable(what, url=url)
 
 

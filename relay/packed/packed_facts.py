@@ -54,6 +54,11 @@ def packed_name(file: str, encrypted: bool) -> str:
     return file + (ENCRYPTED_SUFFIX if encrypted else PACKED_SUFFIX)
 
 
+def is_encrypted_name(name: str) -> bool:
+    """Whether a packed file of that name must be encrypted: what is not was put in its place by somebody without the key."""
+    return name.endswith(ENCRYPTED_SUFFIX)
+
+
 def plain_name(name: str) -> str | None:
     """The binlog that the packed file of that name has; None: it is not called like one."""
     for suffix in (ENCRYPTED_SUFFIX, PACKED_SUFFIX):

@@ -49,8 +49,11 @@ class PackedFile:
         self._file = file
 
     @classmethod
-    def open(cls, source: ByteSource, file: str, keys: KeyRing | None = None) -> "PackedFile":
-        """Reads the end of `source`, mostly at once. `file`: the binlog that should be in it.
+    def open(
+        cls, source: ByteSource, file: str, keys: KeyRing | None = None, *, must_be_encrypted: bool = False
+    ) -> "PackedFile":
+        """Reads the end of `source`, mostly at once. `file`: the binlog that should be in it. must_be_encrypted: an encrypted one was
+        stored; without a key anybody can make one that is not.
 
         Blocking. Raises: PackedDamaged, PackedUnknown, KeyMissing, KeyWrong; what `source` raises.
         """
@@ -61,6 +64,9 @@ class PackedFile:
         if tail.last(len(TAIL_MAGIC))[:-1] == TAIL_MAGIC[:-1]:
             facts, entries, cipher, start = _open_encrypted(tail, file, keys)
             behind = tail.begin
+        elif must_be_encrypted:
+            what = "it is not encrypted, and what was stored there was: somebody put another file in its place"
+            raise PackedDamaged(what, file=file, offset=0)
         else:
             facts, entries = _open_plain(tail, file)
             cipher, start, behind = None, 0, tail.begin

@@ -21,9 +21,11 @@ class PackedReader:
         self._start = 0
 
     @classmethod
-    def open(cls, source: ByteSource, file: str, keys: KeyRing | None = None) -> Self:
-        """Raises: as `PackedFile.open`."""
-        return cls(PackedFile.open(source, file, keys), source)
+    def open(
+        cls, source: ByteSource, file: str, keys: KeyRing | None = None, *, must_be_encrypted: bool = False
+    ) -> Self:
+        """Arguments, and raises: as `PackedFile.open`."""
+        return cls(PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted), source)
 
     @property
     def size(self) -> int:

@@ -15,7 +15,7 @@ from relay.object_store.store_options import StoreOptions
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyUnreadable
-from relay.packed.packed_facts import plain_name
+from relay.packed.packed_facts import is_encrypted_name, plain_name
 from relay.packed_reads.archive_layer import layer_of, tool_frames
 from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
 from relay.packed_reads.packed_stored_file import PackedStoredFile
@@ -77,7 +77,8 @@ def _open_local(path: Path) -> NamedBinlog:
     stored = StoredFile(_DISK, _DISK.open_read(path))
     facts = path.stat()
     key = f"{path}:{facts.st_ino}-{facts.st_mtime_ns}"
-    bytes_of = StoredBytes(key, stored, False, str(path), stored.close)
+    is_encrypted = is_encrypted_name(path.name)
+    bytes_of = StoredBytes(key, stored, False, str(path), stored.close, is_encrypted=is_encrypted)
     return _packed(path.name, bytes_of, layer_of(path.parent).packed.keys)
 
 
@@ -86,10 +87,10 @@ def open_object(store: ObjectStore, key: str) -> NamedBinlog:
     url = store.url(key)
     facts = _as_os_error(lambda: store.head(key), url)
     source = StoredObject(store, key, facts.size)
-    bytes_of = StoredBytes(f"{url}:{facts.etag or facts.modified}", source, True, url, lambda: None)
     name = key.rpartition("/")[2]
-    if plain_name(name) is None:
-        bytes_of = StoredBytes(bytes_of.key, source, True, url, bytes_of.close, is_plain=True)
+    is_plain, is_encrypted = plain_name(name) is None, is_encrypted_name(name)
+    known_by = f"{url}:{facts.etag or facts.modified}"
+    bytes_of = StoredBytes(known_by, source, True, url, lambda: None, is_plain, is_encrypted)
     return _as_os_error(lambda: _packed(name, bytes_of, tool_keys()), url)
 
 

@@ -11,6 +11,7 @@ from relay.archive.storage.file_place import FilePlace
 from relay.packed.byte_source import ByteSource
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_facts import is_encrypted_name
 from relay.packed.packed_file import PackedFile
 
 _PIECE: Final = 1 << 20
@@ -41,7 +42,7 @@ def check_stored(
         return
     sha = hashlib.sha256()
     try:
-        packed = PackedFile.open(source, file.name, keys)
+        packed = PackedFile.open(source, file.name, keys, must_be_encrypted=is_encrypted_name(place.stored_name))
     except (KeyMissing, KeyWrong) as error:
         _read(source, 0, size, sha.update, on_progress)
         if _is_another(sha.hexdigest(), place):

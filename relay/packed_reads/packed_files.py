@@ -16,7 +16,7 @@ from relay.archive.storage.files import FileLayer, StoredFile
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import PACKED_SUFFIXES
+from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed_reads.frame_counts import FrameFacts
 from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
@@ -96,6 +96,14 @@ class PackedFiles:
         find_again, boundary = partial(self._stored, path, is_again=True), partial(boundary_before, path)
         return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
+    def stored_object(self, path: Path, place: FilePlace) -> tuple[StoredObject, str]:
+        """The bytes of a binlog in the bucket, and where they are, to be shown. Asks nobody. Raises: ArchiveUnavailable."""
+        if self.store is None:
+            what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
+            raise ArchiveUnavailable(what, file=path.name, advice=_NO_BUCKET)
+        name = object_key(self._root, path.with_name(place.stored_name))
+        return StoredObject(self.store, name, place.stored_bytes), self.store.url(name)
+
     def _opened(self, key: str, packed: PackedFile) -> None:
         with self._lock:
             self._tables[key] = packed
@@ -113,14 +121,10 @@ class PackedFiles:
         place = self.place_of(path)
         if place is None:
             return None
-        key = f"{path}:{place.digest}"
+        key, is_encrypted = f"{path}:{place.digest}", is_encrypted_name(place.stored_name)
         if place.tier is Tier.OBJECT:
-            if self.store is None:
-                what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
-                raise ArchiveUnavailable(what, file=path.name, advice=_NO_BUCKET)
-            name = object_key(self._root, path.with_name(place.stored_name))
-            source = StoredObject(self.store, name, place.stored_bytes)
-            return StoredBytes(key, source, True, self.store.url(name), _nothing)
+            source, where = self.stored_object(path, place)
+            return StoredBytes(key, source, True, where, _nothing, is_encrypted=is_encrypted)
         packed = path.with_name(place.stored_name)
         try:
             stored = StoredFile(_DISK, _DISK.open_read(packed))
@@ -130,7 +134,7 @@ class PackedFiles:
             if is_again:
                 return StoredBytes(key, _Nowhere(), False, str(packed), _nothing)
             raise
-        return StoredBytes(key, stored, False, str(packed), stored.close)
+        return StoredBytes(key, stored, False, str(packed), stored.close, is_encrypted=is_encrypted)
 
 
 class _Nowhere:

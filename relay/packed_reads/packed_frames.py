@@ -29,7 +29,8 @@ T = TypeVar("T")
 class StoredBytes:
     """Where a binlog is stored. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket.
 
-    `where`: for messages. `close`: lets go of `source`. `is_plain`: as it was received, not packed.
+    `where`: for messages. `close`: lets go of `source`. `is_plain`: as it was received, not packed. `is_encrypted`: an encrypted one
+    was stored.
     """
 
     key: str
@@ -38,6 +39,7 @@ class StoredBytes:
     where: str
     close: Callable[[], object]
     is_plain: bool = False
+    is_encrypted: bool = False
 
 
 class Fetched(NamedTuple):
@@ -125,9 +127,12 @@ class PackedFrames:
             whole, rest = divmod(stored.source.size, _PLAIN_FRAME)
             sizes = [_PLAIN_FRAME] * whole + ([rest] if rest else [])
             return FrameTable((size, size, 0) for size in sizes)
-        self.packed = PackedFile.open(stored.source, self.name, self._keys)
+        self.packed = self._open_end(stored)
         self._opened(self.key, self.packed)
         return self.packed.frames
+
+    def _open_end(self, stored: StoredBytes) -> PackedFile:
+        return PackedFile.open(stored.source, self.name, self._keys, must_be_encrypted=stored.is_encrypted)
 
     def fetch(self, first: int, stop: int) -> list[Fetched]:
         """The stored bytes of frames [first, stop). Raises: as `open`."""
@@ -171,7 +176,7 @@ class PackedFrames:
         """What was put in its place, with another key or by a repair, has an end of its own."""
         if self._stored.is_plain:
             return
-        found = PackedFile.open(self._stored.source, self.name, self._keys)
+        found = self._open_end(self._stored)
         if index >= len(found.frames) or found.frames[index][:3] != table[index][:3]:
             raise self._unavailable("it was packed anew just now", "The next request finds it.")
         self.packed = found
@@ -184,8 +189,13 @@ class PackedFrames:
             try:
                 return fetch()
             except (ObjectMissing, FileNotFoundError) as error:
-                if tries >= _TRIES or not self._moves():
+                if tries >= _TRIES:
                     raise self._gone(error, offset) from error
+                if not self._moves():
+                    if not self.is_remote:
+                        raise self._gone(error, offset) from error
+                    # Buckets say so of objects that they have, now and then.
+                    time.sleep(_PAUSE_S * tries * random.uniform(0.5, 1.5))
             except (PackedDamaged, ObjectDamaged) as error:
                 if tries >= _TRIES:
                     raise self._damaged(error, offset) from error

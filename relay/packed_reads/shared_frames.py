@@ -7,12 +7,15 @@ part, which is twice as long. So 16 streams at one place read ahead once.
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
+from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.packed.frame_table import FrameTable
 from relay.packed_reads.frame_counts import FROM_BUCKET, FROM_DISK, FrameCounts, FrameFacts, error_kind
 from relay.packed_reads.packed_frames import PackedFrames
+from relay.process.daemon_pool import DaemonPool
 
 _STORE_THREADS: Final = 8
 _DISK_THREADS: Final = 2
@@ -58,14 +61,29 @@ class SharedFrames:
         self._waiting: deque[tuple[PackedFrames, int, Future[bytes]]] = deque()
         """Frames that somebody wants and that there was no room for."""
         self._on_the_way = 0
+        self._is_closed = False
         self._lock = threading.RLock()
-        self._store_threads = ThreadPoolExecutor(store_threads, thread_name_prefix="store-read")
-        self._disk_threads = ThreadPoolExecutor(_DISK_THREADS, thread_name_prefix="packed-read")
+        self._store_threads = DaemonPool(store_threads, "store-read")
+        self._disk_threads = DaemonPool(_DISK_THREADS, "packed-read")
 
     def close(self) -> None:
-        """Nothing is fetched any more; does not wait for what is being fetched."""
-        for pool in (self._store_threads, self._disk_threads):
-            pool.shutdown(wait=False, cancel_futures=True)
+        """Nothing is fetched any more; does not wait for what is being fetched. Whoever waits for a frame is told."""
+        with self._lock:
+            self._is_closed = True
+            for pool in (self._store_threads, self._disk_threads):
+                pool.close()
+            left: list[tuple[str, Future[Any]]] = [(file.name, wanted) for file, _index, wanted in self._waiting]
+            left += [(file.name, opening) for file, opening in self._opening.values()]
+            # A silent bucket may keep these for half a minute: who waits in a thread would keep the process.
+            coming = [(key, slot.coming) for key, slot in self._slots.items() if slot.coming is not None]
+            for key, future in coming:
+                self._drop(key)
+                left.append((Path(key[0]).name, future))
+            self._waiting.clear()
+            self._opening.clear()
+            self._on_the_way = 0
+        for name, wanted in left:
+            wanted.set_exception(_closed(name))
 
     def facts(self) -> FrameFacts:
         """What it holds and did. Does not block for long."""
@@ -110,9 +128,12 @@ class SharedFrames:
             is_new, file.last_frame = file.last_frame != index, index
             if slot is None:
                 self._counts.misses += is_new
+                wanted: Future[bytes] = Future()
+                if self._is_closed:
+                    wanted.set_exception(_closed(file.name))
+                    return wanted
                 slot = self._claim(file, index, is_unread=False)
                 if slot is None:
-                    wanted: Future[bytes] = Future()
                     self._waiting.append((file, index, wanted))
                     return wanted
                 assert slot.coming is not None
@@ -143,7 +164,7 @@ class SharedFrames:
             if opening is None:
                 future: Future[FrameTable] = Future()
                 self._opening[file.key] = file, future
-                self._start(file, self._open, file, future)
+                self._start(file, lambda: self._open(file, future), lambda error: self._not_opened(file, future, error))
                 return future
         other, future = opening
         if other is file:
@@ -162,14 +183,19 @@ class SharedFrames:
         try:
             table = file.open()
         except Exception as error:
-            with self._lock:
-                self._counts.errors[error_kind(error)] += 1
-                self._opening.pop(file.key, None)
-            opening.set_exception(error)
+            self._not_opened(file, opening, error)
         else:
             with self._lock:
-                self._opening.pop(file.key, None)
+                if self._opening.pop(file.key, None) is None:
+                    return  # it was closed meanwhile
             opening.set_result(table)
+
+    def _not_opened(self, file: PackedFrames, opening: Future[FrameTable], error: Exception) -> None:
+        with self._lock:
+            self._counts.errors[error_kind(error)] += 1
+            if self._opening.pop(file.key, None) is None:
+                return  # it was closed meanwhile
+        opening.set_exception(error)
 
     # --- ahead -------------------------------------------------------------------------------------------------------
 
@@ -240,21 +266,35 @@ class SharedFrames:
         return slot
 
     def _submit(self, file: PackedFrames, first: int, stop: int) -> None:
-        self._start(file, self._fetch, file, first, stop)
+        def lost(error: Exception) -> None:
+            for index in range(first, stop):
+                self._failed(file, index, error)
 
-    def _start(self, file: PackedFrames, work: Callable[..., None], *arguments: object) -> None:
+        self._start(file, lambda: self._fetch(file, first, stop), lost)
+
+    def _start(self, file: PackedFrames, work: Callable[[], None], lost: Callable[[Exception], None]) -> None:
+        """In a thread. lost: is told why it will never begin."""
         held = file.hold()
         assert held, "whoever asks has the file open"
 
         def run() -> None:
             try:
-                work(*arguments)
+                work()
             finally:
                 file.release()
 
+        def ended(started: Future[None]) -> None:
+            if started.cancelled():
+                file.release()
+                lost(_closed(file.name))
+
         pool = self._store_threads if file.is_remote else self._disk_threads
-        started = pool.submit(run)
-        started.add_done_callback(lambda one: file.release() if one.cancelled() else None)
+        with self._lock:
+            if not self._is_closed:
+                pool.submit(run).add_done_callback(ended)
+                return
+        file.release()
+        lost(_closed(file.name))
 
     def _fetch(self, file: PackedFrames, first: int, stop: int) -> None:
         """In a thread."""
@@ -282,7 +322,9 @@ class SharedFrames:
 
     def _arrived(self, file: PackedFrames, index: int, data: bytes) -> None:
         with self._lock:
-            slot = self._slots[file.key, index]
+            slot = self._slots.get((file.key, index))
+            if slot is None:
+                return  # it was closed meanwhile
             future, slot.coming = slot.coming, None
             slot.data = data
             self._on_the_way -= 1
@@ -296,6 +338,8 @@ class SharedFrames:
 
     def _failed(self, file: PackedFrames, index: int, error: Exception) -> None:
         with self._lock:
+            if (file.key, index) not in self._slots:
+                return  # it was closed meanwhile
             slot = self._drop((file.key, index))
             self._on_the_way -= 1
         assert slot.coming is not None
@@ -325,6 +369,10 @@ class SharedFrames:
                 else:
                     assert slot.data is not None
                     wanted.set_result(slot.data)
+
+
+def _closed(name: str) -> ArchiveUnavailable:
+    return ArchiveUnavailable("the relay is stopping", file=name)
 
 
 def _pass_on(done: Future[T], wanted: Future[T]) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 from zlib import crc32
 
 from relay.archive.read.open_file import OpenFile, PackedLayer
+from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import StoredFile
 from relay.archive.sums.file_sums import FileSums
+from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, ObjectStoreError
 from relay.packed_reads.packed_check import check_stored
 from relay.packed_reads.packed_files import PackedFiles, boundary_before
 from relay.packed_reads.packed_open_file import PackedOpenFile
@@ -46,9 +48,19 @@ class TieredLayer(PackedLayer):
     ) -> Iterator[ArchiveFinding]:
         """See `PackedLayer`."""
         place = file.place
-        assert place is not None and place.tier is Tier.COLD
-        with StoredFile.open(self, path.with_name(place.stored_name)) as stored:
-            yield from check_stored(stored, file, place, self.packed.keys, partial(boundary_before, path), on_progress)
+        assert place is not None
+        boundary = partial(boundary_before, path)
+        if place.tier is Tier.COLD:
+            with StoredFile.open(self, path.with_name(place.stored_name)) as stored:
+                yield from check_stored(stored, file, place, self.packed.keys, boundary, on_progress)
+            return
+        try:
+            source, where = self.packed.stored_object(path, place)
+            yield from check_stored(source, file, place, self.packed.keys, boundary, on_progress, where)
+        except (ObjectMissing, ObjectDamaged) as error:
+            yield ArchiveFinding(file.name, 0, error.text, 0)
+        except ObjectStoreError as error:
+            raise ArchiveUnavailable(error.text, file=file.name, advice=error.advice) from error
 
     def inode_of(self, path: Path) -> int:
         """See `FileLayer`: of a packed one a number that is another when it is packed anew or moved."""

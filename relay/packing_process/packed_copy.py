@@ -1,9 +1,8 @@
-"""The packed copy of a binlog: written, and where it stays synced, read back from the disk, compared."""
+"""The packed copy of a binlog: written, synced, read back from the disk, compared."""
 
 import contextlib
 import hashlib
 import os
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -12,11 +11,10 @@ from relay.archive.storage.boundary_index import RECORD, IndexRecord
 from relay.archive.storage.files import FileLayer, StoredFile, write_all
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
+from relay.packed.packed_content import packed_content
 from relay.packed.packed_errors import PackedError
-from relay.packed.packed_file import PackedFile
 from relay.packed.packing import PackOptions, pack
 
-_PIECE: Final = 8 << 20
 _DISK: Final = "Look at the disk."
 
 
@@ -35,13 +33,12 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
-    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known. stays: it is synced and read back."""
+    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known."""
 
     file: str
     end: int
     digest: str | None
     options: PackOptions
-    stays: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,6 @@ def write_copy(
     if order.digest is not None and copy.plain_digest != order.digest:
         what = f"its digest is {copy.plain_digest}; {order.digest} was noted when it was sealed"
         raise CopyFailed(what, "Run `archive verify --deep`.")
-    if not order.stays:
-        return copy
     layer.sync_data(files.packed)
     # What is read back comes from the disk, not from what was just written to memory.
     with contextlib.suppress(OSError, AttributeError):
@@ -118,20 +113,14 @@ def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
 def _read_back(
     layer: FileLayer, fd: int, file: str, keys: KeyRing | None, copy: PackedCopy, stop: Callable[[], bool]
 ) -> None:
-    stored = StoredFile(layer, fd)
-    crc, sha = 0, hashlib.sha256()
-    try:
-        packed = PackedFile.open(stored, file, keys)
-        for number in range(len(packed.frames)):
-            if stop():
-                raise CopyStopped
-            start, end = packed.stored_range(number)
-            crc = zlib.crc32(packed.decode(number, stored.read(start, end - start)), crc)
-    except PackedError as error:
-        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK) from error
-    for offset in range(0, stored.size, _PIECE):
+    def begins(_offset: int) -> None:
         if stop():
             raise CopyStopped
-        sha.update(stored.read(offset, _PIECE))
-    if f"crc32:{crc:08x}" != copy.plain_digest or f"sha256:{sha.hexdigest()}" != copy.packed_digest:
+
+    must = keys is not None and keys.active is not None
+    try:
+        found = packed_content(StoredFile(layer, fd), file, keys, begins=begins, must_be_encrypted=must)
+    except PackedError as error:
+        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK) from error
+    if found is None or (found.digest, found.stored_digest) != (copy.plain_digest, copy.packed_digest):
         raise CopyFailed("what was packed is read back as other bytes", _DISK)

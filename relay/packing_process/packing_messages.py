@@ -26,7 +26,6 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
         "digest": order.digest,
         "level": order.options.level,
         "frame_bytes": order.options.frame_bytes,
-        "stays": order.stays,
     }
     if keys is not None:
         told["keys"] = {name: base64.b64encode(key).decode() for name, key in keys.for_own_process().items()}
@@ -49,7 +48,7 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
     if "keys" in told:
         keys = KeyRing({name: base64.b64decode(key) for name, key in told["keys"].items()}, told["active"])
     plain, packed, *index = fds
-    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["stays"])
+    order = CopyOrder(told["file"], told["end"], told["digest"], options)
     return order, keys, CopyFiles(plain, index[0] if index else -1, packed)
 
 

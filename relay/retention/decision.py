@@ -4,6 +4,8 @@
 2. keep_for and keep_bytes: a file goes when either says so, the oldest first
 3. min_free: then the oldest of all archives, as long as the disk has less room; not those in a bucket
 4. keep_at_least keeps young files from keep_bytes and min_free
+
+What is not in the bucket of [archive.mirror] yet is held from 2 only, and not from that when the disk has less room than a floor.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +35,7 @@ class HolderKind(Enum):
     VIEW = "view"
     YOUNG = "keep_at_least"
     BUCKET = "bucket"
+    MIRROR = "mirror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +86,23 @@ class ArchiveFacts:
 
 @dataclass(frozen=True, slots=True)
 class RetentionFacts:
-    """now: Unix seconds, from which age is counted back. free_bytes: of the file system; None: not known."""
+    """now: Unix seconds, from which age is counted back. free_bytes: of the file system; None: not known. floor_bytes: with less room
+    the limits of an archive's own remove also what is not in the bucket yet."""
 
     archives: Sequence[ArchiveFacts]
     now: float
     free_bytes: int | None = None
+    floor_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file that goes, and why."""
+    """A file that goes, and why. also_uncopied: whether or not it is in the bucket."""
 
     archive: str
     file: HeldFile
     limit: Limit
+    also_uncopied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +132,20 @@ def decide(facts: RetentionFacts, limits: RetentionLimits) -> RetentionDecision:
     """What goes. Nothing is changed by it; asked again with what is left, it removes nothing more, but what `age_allowance` kept."""
     parts = [_ArchivePart(archive, facts.now, limits) for archive in facts.archives]
     held_back = [one for part in parts for one in part.by_own_limits()]
+    _yield_room(parts, facts)
     held_back += _free_room(parts, facts.free_bytes, limits.min_free_bytes)
     return RetentionDecision(tuple(one for part in parts for one in part.removals), tuple(held_back))
+
+
+def _yield_room(parts: "Sequence[_ArchivePart]", facts: RetentionFacts) -> None:
+    """A disk that is full wins: what is kept for the bucket alone goes, as far as there has to be room."""
+    if facts.free_bytes is None:
+        return
+    missing = facts.floor_bytes - facts.free_bytes - sum(one.file.room_bytes for part in parts for one in part.removals)
+    for part in parts:
+        while missing > 0 and part.would_go:
+            missing -= part.next_file.room_bytes
+            part.remove(part.would_go, also_uncopied=True)
 
 
 def _free_room(parts: "Sequence[_ArchivePart]", free_bytes: int | None, wanted: int | None) -> list[HeldBack]:
@@ -142,7 +160,7 @@ def _free_room(parts: "Sequence[_ArchivePart]", free_bytes: int | None, wanted: 
             return [part.keeps_room(missing) for part in parts if part.archive.files]
         oldest = min(able, key=lambda part: (part.next_file.time, not part.archive.name))
         missing -= oldest.next_file.room_bytes
-        oldest.remove(Limit.MIN_FREE)
+        oldest.remove(Limit.MIN_FREE, also_uncopied=True)
     return []
 
 
@@ -155,16 +173,25 @@ class _ArchivePart:
         self._now = now
         self._limits = limits
         files = archive.files
-        holds = sorted(archive.holds, key=lambda hold: hold.place)
-        first = holds[0] if holds else None
+        self._hold, self._held = self._first_hold(archive.holds)
+        firm = [hold for hold in archive.holds if hold.kind is not HolderKind.MIRROR]
+        self._firm_hold, self._firm = self._first_hold(firm)
+        self._old_enough = len(files)
+        if limits.keep_at_least_s:
+            self._old_enough = self._older(now - limits.keep_at_least_s, or_as_old=True)
+        self.most_for_room = min(self._firm, self._old_enough)
+        """So many files may go for room: the others are held, or too young."""
+        self._wanted = 0, 0
+        """So many files keep_for and keep_bytes would have removed, were the bucket not waited for."""
+
+    def _first_hold(self, holds: Sequence[Hold]) -> tuple[Hold | None, int]:
+        """The one that keeps most, and how many files are before it."""
+        files = self.archive.files
+        first = min(holds, key=lambda hold: hold.place, default=None)
         if files and (first is None or first.place >= files[-1].place):
             # The newest is held by nobody else, or as long as by anybody.
             first = Hold(HolderKind.NEWEST, "it is the newest file", files[-1].place)
-        self._hold = first
-        self._held = _first(files, lambda file: first is not None and file.place >= first.place)
-        old_enough = self._older(now - limits.keep_at_least_s, or_as_old=True) if limits.keep_at_least_s else len(files)
-        self.most_for_room = min(self._held, old_enough)
-        """So many files may go for room: the others are held, or too young."""
+        return first, _first(files, lambda file: first is not None and file.place >= first.place)
 
     @property
     def going(self) -> int:
@@ -176,22 +203,32 @@ class _ArchivePart:
         """The oldest that stays."""
         return self.archive.files[self.going]
 
-    def remove(self, limit: Limit) -> None:
+    @property
+    def would_go(self) -> Limit | None:
+        """Which limit of its own would have the next file removed, were the bucket not waited for; None: none would."""
+        aged, over = self._wanted
+        if self.going >= max(aged, over):
+            return None
+        return Limit.KEEP_FOR if self.going < aged else Limit.KEEP_BYTES
+
+    def remove(self, limit: Limit, *, also_uncopied: bool = False) -> None:
         """The next file goes."""
-        self.removals.append(Removal(self.archive.name, self.next_file, limit))
+        self.removals.append(Removal(self.archive.name, self.next_file, limit, also_uncopied))
 
     def by_own_limits(self) -> list[HeldBack]:
         """keep_for and keep_bytes; what they cannot have removed."""
         held_back = []
         aged, over = self._aged(), self._over()
-        for _ in range(min(self._paced(aged), self._held)):
+        paced, by_size = self._paced(aged), min(self._held, self._old_enough)
+        self._wanted = min(paced, self._firm), min(over, self.most_for_room)
+        for _ in range(min(paced, self._held)):
             self.remove(Limit.KEEP_FOR)
-        for _ in range(self.going, min(over, self.most_for_room)):
+        for _ in range(self.going, min(over, by_size)):
             self.remove(Limit.KEEP_BYTES)
         if aged > self._held:
             held_back.append(self._held_back(Limit.KEEP_FOR, self._held, aged))
-        if over > self.most_for_room:
-            held_back.append(self._held_back(Limit.KEEP_BYTES, self.most_for_room, over))
+        if over > by_size:
+            held_back.append(self._held_back(Limit.KEEP_BYTES, by_size, over))
         return held_back
 
     def keeps_room(self, missing: int) -> HeldBack:
@@ -235,14 +272,14 @@ class _ArchivePart:
 
     def _held_back(self, limit: Limit, first: int, stop: int, missing: int = 0) -> HeldBack:
         files = self.archive.files[first:stop]
-        hold = self._hold
+        hold, held = (self._firm_hold, self._firm) if limit is Limit.MIN_FREE else (self._hold, self._held)
         if limit is Limit.MIN_FREE and first < self.most_for_room:
             hold = Hold(
                 HolderKind.BUCKET,
                 "the oldest files are in the bucket: without them there is no more room",
                 files[0].place,
             )
-        elif first < self._held or hold is None:
+        elif first < held or hold is None:
             hold = Hold(HolderKind.YOUNG, f'keep_at_least = "{self._limits.section.keep_at_least}"', files[0].place)
         size_bytes = sum(file.size_bytes for file in files)
         return HeldBack(self.archive.name, limit, hold, files[0].name, len(files), size_bytes, missing)

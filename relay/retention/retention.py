@@ -23,7 +23,17 @@ from relay.archive.storage.files import FileLayer
 from relay.downstream.connection.client_status import ClientStatus
 from relay.process.background import begin_task
 from relay.retention.age_pace import AgePace
-from relay.retention.decision import ArchiveFacts, Hold, Removal, RetentionDecision, RetentionFacts, decide
+from relay.retention.decision import (
+    ArchiveFacts,
+    Hold,
+    HolderKind,
+    Limit,
+    Place,
+    Removal,
+    RetentionDecision,
+    RetentionFacts,
+    decide,
+)
 from relay.retention.file_times import NumberedFiles, held_files_of, newest_event_time
 from relay.retention.held_back_log import HeldBackLog
 from relay.retention.known_replicas import KnownReplica, KnownReplicas, SeenReplica, order_of
@@ -45,6 +55,9 @@ _MOST_A_PASS: Final = 2000
 _SHARE: Final = 100.0
 """A pass that took a second is followed by a rest of so many."""
 _LONGEST_PAUSE_S: Final = 600.0
+_FLOOR_PART: Final = 20
+_MOST_FLOOR: Final = 20 << 30
+"""With less room than a twentieth of the disk, or so many bytes, the bucket of [archive.mirror] is not waited for."""
 _MOST_FAILURES: Final = 3
 """A disk that refuses to remove what is off the list already would be offered the whole archive, file by file."""
 
@@ -89,7 +102,8 @@ class _PassPlan(NamedTuple):
 class Retention:
     """`begin`, then `close`; on the event loop, but for decisions and the disk.
 
-    views: of relay.toml, open or not.
+    views: of relay.toml, open or not. uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there
+    is none.
     """
 
     def __init__(
@@ -100,6 +114,7 @@ class Retention:
         views: Callable[[], Iterable[ListedView]],
         layer: FileLayer | None = None,
         clock: RetentionClock | None = None,
+        uncopied_from: Callable[[], Place | None] = lambda: None,
     ) -> None:
         self.status = RetentionStatus(is_on=limits.section.removes, limits=limits.written)
         self.replicas = KnownReplicas()
@@ -107,6 +122,7 @@ class Retention:
         self._limits = limits
         self._connections = connections
         self._views = views
+        self._uncopied_from = uncopied_from
         self._layer = layer or FileLayer()
         self._clock = clock or RetentionClock()
         self._paces: dict[str, AgePace] = {}
@@ -258,6 +274,9 @@ class Retention:
         yield from reader_holds(retained.archive, here)
         if not retained.name:
             yield from view_holds(retained.archive, self._views(), also_stopped=limits.section.keep_for_views)
+            uncopied = self._uncopied_from()
+            if uncopied is not None:
+                yield Hold(HolderKind.MIRROR, "it is not in the bucket of [archive.mirror] yet", uncopied)
 
     def _snapshots(self) -> list[_Snapshot]:
         return [
@@ -286,11 +305,13 @@ class Retention:
                 total = sum(file.size_bytes for file in files)
                 allowance = pace.allowance(total, limits.keep_for_s, elapsed_s)
             archives.append(ArchiveFacts(name, files, (*holds, *kept), allowance))
-        free = None
-        if limits.min_free_bytes is not None:
+        free, floor = None, 0
+        is_waited_for = any(hold.kind is HolderKind.MIRROR for one in archives for hold in one.holds)
+        if limits.min_free_bytes is not None or is_waited_for:
             with contextlib.suppress(OSError):
                 free = self._layer.free_bytes(self._mirror.directory)
-        decision = decide(RetentionFacts(archives, counted_from, free), limits)
+                floor = min(self._layer.whole_bytes(self._mirror.directory) // _FLOOR_PART, _MOST_FLOOR)
+        decision = decide(RetentionFacts(archives, counted_from, free, floor if is_waited_for else 0), limits)
         most = _MOST_A_PASS if not self._failures else 1
         orders = [] if self._failures >= _MOST_FAILURES else _orders(decision.removals[:most])
         totals = {one.name: sum(file.size_bytes for file in one.files) for one in archives}
@@ -345,7 +366,10 @@ class Retention:
         generation = next((one for one in retained.archive.all if one.number == number), None)
         if generation is None:
             return []
-        first = min((hold.place for hold in self._holds(retained, limits)), default=None)
+        holds = self._holds(retained, limits)
+        if order[0].also_uncopied:
+            holds = (hold for hold in holds if hold.kind is not HolderKind.MIRROR)
+        first = min((hold.place for hold in holds), default=None)
         going = [one for one in order if first is None or one.file.place < first]
         if not going:
             return []
@@ -382,10 +406,14 @@ class Retention:
             log.error("retention_failed", what=error.what, advice=error.advice or None, note=note)
 
 
+def _order_key(one: Removal) -> tuple[str, int, Limit, bool]:
+    return one.archive, one.file.generation, one.limit, one.also_uncopied
+
+
 def _orders(removals: Sequence[Removal]) -> list[list[Removal]]:
     """What goes in one order: of one generation of an archive, for one reason."""
     orders = []
-    for _key, group in itertools.groupby(removals, key=lambda one: (one.archive, one.file.generation, one.limit)):
+    for _key, group in itertools.groupby(removals, key=_order_key):
         together = list(group)
         orders += [together[start : start + _MOST_A_PURGE] for start in range(0, len(together), _MOST_A_PURGE)]
     return orders

@@ -13,6 +13,8 @@ _ADVICE: Final = {
     "keeps nothing.",
     HolderKind.BUCKET: "Lower the limits of [archive.tiers], so that files leave the disk; keep_for and keep_bytes remove those in the "
     "bucket too.",
+    HolderKind.MIRROR: "The bucket of [archive.mirror] must follow: /api/v1/mirror says what keeps it. When the disk is nearly full "
+    "the files go all the same, and the copy has a hole.",
     HolderKind.YOUNG: "Lower keep_at_least, or give the archive a larger disk.",
 }
 

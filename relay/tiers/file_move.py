@@ -14,20 +14,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path
-from relay.archive.storage.files import BESIDE_SUFFIXES, TEMPORARY_SUFFIX, replace_file
+from relay.archive.storage.files import BESIDE_SUFFIXES, TEMPORARY_SUFFIX, StoredFile, replace_file
 from relay.object_store.archive_object import STALE_S, Ownership
-from relay.object_store.object_errors import MirrorRefused, PrefixBusy, StoreRefused
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.stored_object import StoredObject
+from relay.packed.byte_source import ByteSource
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import packed_name
+from relay.packed.packed_content import PackedContent, packed_content
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_facts import is_encrypted_name, packed_name
 from relay.packed.packing import PackOptions
+from relay.packed_reads.packed_files import boundary_before
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packer import Packer
 from relay.tiers.move_errors import MoveFailed, MoveStopped
 
 _PIECE: Final = 8 << 20
 _UPLOADED_AGAIN: Final = "It is uploaded again with the next try."
+_NOT_UPLOADED: Final = (
+    "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class FileMover:
     def hold_place(self) -> None:
         """Before the bucket is changed: nobody else writes there, and no other archive is there.
 
-        Raises: StoreRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        Raises: PlaceRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
         """
         if self._ownership is None or self._store is None:
             return
@@ -95,8 +104,8 @@ class FileMover:
         self._busy_since = 0.0
 
     @staticmethod
-    def _refused(error: MirrorRefused, store: ObjectStore) -> StoreRefused:
-        return StoreRefused(str(error).rstrip("."), url=store.url(), advice="")
+    def _refused(error: MirrorRefused, store: ObjectStore) -> PlaceRefused:
+        return PlaceRefused(str(error), url=store.url())
 
     def key_of(self, path: Path) -> str:
         """What a file of the archive is called in the bucket."""
@@ -136,17 +145,26 @@ class FileMover:
         return place, copy.paused_s
 
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
-        """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError."""
+        """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError.
+
+        A whole copy that is there already, the mirror's, is what the file becomes: nothing is written over it.
+        """
         assert self._store is not None
         self.hold_place()
         stored = file.path.with_name(place.stored_name)
-        self._store.put_file(self.key_of(stored), stored)
+        copy = self._whole_copy(file, place)
+        if copy is None:
+            place = self._sound(file, place)
+            self._store.put_file(self.key_of(stored), stored)
         for suffix in BESIDE_SUFFIXES:
             beside = file.path.with_name(file.name + suffix)
             if suffix != PLACE_SUFFIX and self._layer.exists(beside):
                 self._store.put_file(self.key_of(beside), beside)
-        self._compare_object(file, place, self.key_of(stored))
-        moved = replace(place, tier=Tier.OBJECT)
+        if copy is None:
+            self._compare_object(file, place, self.key_of(stored))
+        # All that took its time: another process may be the one that writes there by now.
+        self.hold_place()
+        moved = replace(copy or place, tier=Tier.OBJECT)
         self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
         if self._stop():
             raise MoveStopped
@@ -158,16 +176,74 @@ class FileMover:
         self._layer.unlink(file.path if moved_to.tier is Tier.COLD else file.path.with_name(moved_to.stored_name))
         self._layer.sync_directory(file.directory)
 
-    def take_back(self, file: MovedFile, moved_to: FilePlace) -> None:
-        """The move is not wanted any more, and its file is there: what it made goes. Raises: OSError."""
+    def take_back(self, file: MovedFile, moved_to: FilePlace, old: FilePlace | None) -> None:
+        """The move is not wanted any more, and its file is there, as `old` says: what it made goes. Raises: OSError."""
         if moved_to.tier is Tier.COLD:
             self._layer.unlink(place_path(file.path))
             self._layer.unlink(file.path.with_name(moved_to.stored_name))
             self._layer.sync_directory(file.directory)
         else:
-            self._note(file, replace(moved_to, tier=Tier.COLD))
+            assert old is not None
+            self._note(file, old)
 
     # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _content(self, source: ByteSource, file: MovedFile, place: FilePlace) -> PackedContent:
+        must = is_encrypted_name(place.stored_name)
+        found = packed_content(source, file.name, self._keys, self._stop, must_be_encrypted=must)
+        if found is None:
+            raise MoveStopped
+        return found
+
+    def _whole_copy(self, file: MovedFile, place: FilePlace) -> FilePlace | None:
+        """The bucket's copy of the file under the name that it gets there, if all of it is what was archived; None: there is none."""
+        assert self._store is not None
+        try:
+            noted = PlaceNote.decode(self._store.get(self.key_of(place_path(file.path)))).place
+            if noted.stored_name != place.stored_name:
+                return None
+            key = self.key_of(file.path.with_name(noted.stored_name))
+            found = self._content(StoredObject(self._store, key), file, noted)
+        except (ObjectMissing, ObjectDamaged, ValueError, PackedError):
+            return None
+        is_whole = found.digest == file.digest and found.stored_digest == noted.digest
+        return replace(noted, plain_bytes=file.end, key_id=found.key_id) if is_whole else None
+
+    def _sound(self, file: MovedFile, place: FilePlace) -> FilePlace:
+        """What is packed on the disk, read before anything is uploaded of it. Raises: MoveFailed where it is not the binlog."""
+        stored = file.path.with_name(place.stored_name)
+        reached = 0
+
+        def begins(offset: int) -> None:
+            nonlocal reached
+            reached = offset
+
+        def damaged(what: str) -> MoveFailed:
+            damage = ArchiveDamaged(what, file=file.name, offset=reached, boundary=boundary_before(file.path, reached))
+            return MoveFailed(what, file=file.name, advice=_NOT_UPLOADED, damage=damage)
+
+        with StoredFile.open(self._layer, stored) as source:
+            try:
+                must = is_encrypted_name(stored.name)
+                found = packed_content(source, file.name, self._keys, self._stop, begins, must_be_encrypted=must)
+            except (KeyMissing, KeyWrong) as error:
+                what = f"{stored.name} cannot be read: {error.text}"
+                raise MoveFailed(what, file=file.name, advice=error.advice) from error
+            except PackedError as error:
+                raise damaged(f"{stored.name} on the disk is not what was packed: {error.text}") from error
+        if found is None:
+            raise MoveStopped
+        if found.digest != file.digest:
+            reached = 0
+            digests = f"{found.digest}; {file.digest} was noted when it was sealed"
+            raise damaged(f"the binlog in {stored.name} on the disk has the digest {digests}")
+        return replace(
+            place,
+            stored_bytes=found.stored_bytes,
+            digest=found.stored_digest,
+            key_id=found.key_id,
+            plain_bytes=found.plain_bytes,
+        )
 
     def _compare_object(self, file: MovedFile, place: FilePlace, key: str) -> None:
         """Reads all of it once more, as replicas will get it."""

@@ -1,4 +1,7 @@
-"""What was purged on the disk goes from the bucket too: NAME.gone names it until that is done."""
+"""What was purged on the disk goes from the bucket too: NAME.gone names it until that is done.
+
+Where the bucket is the mirror's, it is the archive's second copy, and what was purged stays there: only NAME.gone goes.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +40,12 @@ def remove_gone(
         store.delete([key_of(directory / (name + suffix)) for suffix in OBJECT_SUFFIXES])
     elif _was_in_bucket(layer, path):
         return False
-    layer.unlink(path)
+    return forget_gone(layer, directory, name)
+
+
+def forget_gone(layer: FileLayer, directory: Path, name: str) -> bool:
+    """Removes NAME.gone alone, as the mirror's bucket keeps what is purged. Blocking. Raises: OSError."""
+    layer.unlink(directory / (name + GONE_SUFFIX))
     layer.sync_directory(directory)
     return True
 

@@ -32,5 +32,6 @@ class PackingUrgency:
         if self._clock() - self._since.get((generation, name), self._clock()) >= LONGEST_WAIT_S:
             return True
         with contextlib.suppress(OSError):
-            return self._layer.free_share(self._directory) < LEAST_FREE_SHARE
+            free, whole = self._layer.free_bytes(self._directory), self._layer.whole_bytes(self._directory)
+            return free < LEAST_FREE_SHARE * whole
         return False

@@ -14,7 +14,7 @@ from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier, read_place
+from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier, read_note
 from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
 from relay.object_store.object_errors import ObjectMissing, ObjectStoreError
 from relay.object_store.object_store import ObjectStore
@@ -84,7 +84,8 @@ class TierCheck:
     def _check(self, file: ArchivedFile, place: FilePlace) -> Iterator[ArchiveFinding]:
         noted: FilePlace | None = place
         try:
-            noted = read_place(self._directory / file.name)
+            note = read_note(self._directory / file.name)
+            noted = None if note is None else note.place
         except (OSError, ValueError) as error:
             yield ArchiveFinding(file.name + PLACE_SUFFIX, None, f"cannot be read: {error}. {_UNPLACED}")
         else:

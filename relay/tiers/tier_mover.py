@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,18 +30,19 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.object_store.archive_object import Ownership
-from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.object_errors import ObjectStoreError, PlaceRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
 from relay.packing_process.packer import Packer, ThreadPacker
 from relay.process.background import begin_task
+from relay.process.daemon_pool import DaemonPool
 from relay.process.growing_pause import growing_pause
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
 from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
-from relay.tiers.gone_objects import all_gone, remove_gone
+from relay.tiers.gone_objects import all_gone, forget_gone, remove_gone
 from relay.tiers.move_errors import MoveFailed, MoveStopped
 from relay.tiers.packing_urgency import PackingUrgency
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
@@ -55,6 +55,7 @@ _SHARE: Final = 100.0
 """To find out what is due takes at most one of so many parts of the thread's time."""
 _FIRST_PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 600.0
+_END_S: Final = 5.0
 _DISK_AGAIN_S: Final = 60.0
 _FILE_AGAIN_S: Final = 3600.0
 """When a file that could not be moved for a reason of its own is tried again."""
@@ -62,15 +63,22 @@ BUCKET_FAILS: Final = "bucket_fails"
 BUCKET_BACK: Final = "bucket_back"
 MOVE_FAILED: Final = "move_failed"
 _KEPT: Final = "All files stay where they are, and are served; they move when the bucket answers again."
+_KEPT_HERE: Final = (
+    "Nothing is moved there and nothing is removed there: all files stay on this relay's disk, and are served."
+)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnBucket:
-    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there."""
+    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there.
+
+    keeps_purged: it is the mirror's, in which what is purged stays.
+    """
 
     stop: threading.Event
     ownership: Ownership
+    keeps_purged: bool = False
 
 
 class TierMover:
@@ -99,6 +107,7 @@ class TierMover:
         self._layer = self._packer.layer
         self._stays_from = stays_from
         self._stopping = threading.Event() if own is None else own.stop
+        self._keeps_purged = own is not None and own.keeps_purged
         self._mover = FileMover(
             *(archive.directory, self._packer, options),
             keys=keys,
@@ -107,7 +116,7 @@ class TierMover:
             ownership=None if own is None else own.ownership,
         )
         self._urgency = PackingUrgency(self._layer, archive.directory)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-tiers", initializer=take_least_priority)
+        self._thread = DaemonPool(1, "archive-tiers", take_least_priority)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._plan_s = 0.0
@@ -125,13 +134,17 @@ class TierMover:
         self._task = begin_task(self._run(), "the mover of binlogs between tiers")
 
     async def close(self) -> None:
-        """Ends it between two frames; what is half moved is taken back at the next start, or moved again."""
+        """Ends it between two frames; what is half moved is taken back at the next start, or moved again.
+
+        A call to the bucket that hangs is not waited for: when it returns nothing more is done.
+        """
         self._stopping.set()
         self._wake.set()
         if self._task is not None:
-            await asyncio.wait([self._task])
-        await self._in_thread(self._packer.close)
-        await asyncio.to_thread(self._thread.shutdown, wait=True)
+            await asyncio.wait([self._task], timeout=_END_S)
+            self._task.cancel()
+        await asyncio.to_thread(self._packer.close)
+        self._thread.close()
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
@@ -254,7 +267,7 @@ class TierMover:
             self._looked_for_gone = -1
             return False
         if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
-            await self._in_thread(lambda: self._mover.take_back(moved, place))
+            await self._in_thread(lambda: self._mover.take_back(moved, place, old))
             return False
         generation.file_moved(file, place)
         await self._in_thread(lambda: self._mover.drop(moved, place))
@@ -281,15 +294,14 @@ class TierMover:
             log.warning("gone_not_removed", file="", why=str(error), note="it is tried again")
             return
         self._looked_for_gone, self.status.gone_files = purged, len(gone)
-        if time.monotonic() < self._bucket_again_s:
+        asks_bucket = self._store is not None and not self._keeps_purged
+        if asks_bucket and time.monotonic() < self._bucket_again_s:
             return
-        key_of = self._mover.key_of
         for directory, name in gone:
             if self._stopping.is_set():
                 return
             try:
-                await self._in_thread(self._mover.hold_place)
-                done = await self._in_thread(partial(remove_gone, self._layer, directory, key_of, self._store, name))
+                done = await self._in_thread(partial(self._gone, directory, name))
             except MoveStopped:
                 return
             except ObjectStoreError as error:
@@ -299,8 +311,15 @@ class TierMover:
                 log.warning("gone_not_removed", file=name, why=str(error), note="it is tried again")
                 return
             self.status.gone_files -= int(done)
-            if done and self._store is not None:
+            if done and asks_bucket:
                 self._bucket_answers()
+
+    def _gone(self, directory: Path, name: str) -> bool:
+        """In the thread: whether nothing is left to do."""
+        if self._keeps_purged:
+            return forget_gone(self._layer, directory, name)
+        self._mover.hold_place()
+        return remove_gone(self._layer, directory, self._mover.key_of, self._store, name)
 
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
@@ -315,8 +334,9 @@ class TierMover:
         self._bucket_again_s = time.monotonic() + pause_s
         if self._bucket_failures == 1:
             self.status.bucket_failing_since = time.time()
-            log.error("bucket_fails", what=error.text, advice=f"{error.advice} {_KEPT}".strip())
-            self._ledger(BUCKET_FAILS, f"{error.text}. {_KEPT}")
+            kept = _KEPT_HERE if isinstance(error, PlaceRefused) else _KEPT
+            log.error("bucket_fails", what=error.text, advice=f"{error.advice} {kept}".strip())
+            self._ledger(BUCKET_FAILS, f"{error.text}. {kept}")
 
     def _bucket_answers(self) -> None:
         if not self._bucket_failures:
@@ -342,6 +362,8 @@ class TierMover:
         log.error("move_failed", file=file.name, what=what, advice=advice or None)
         if isinstance(error, MoveFailed):
             with contextlib.suppress(ArchiveError):
+                if error.damage is not None:
+                    generation.damaged_files.report(error.damage)
                 generation.append_ledger(MOVE_FAILED, file.name, -1, f"{what}. It stays where it is. {advice}".strip())
 
     def _ledger(self, kind: str, text: str) -> None:

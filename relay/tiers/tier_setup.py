@@ -52,7 +52,8 @@ def tier_mover(
     own = None
     if store is not None:
         is_whole = section.mirror is not None
-        own = OwnBucket(store.stopping, Ownership(store, uuid, archive.directory, token=token, is_whole=is_whole))
+        ownership = Ownership(store, uuid, archive.directory, token=token, is_whole=is_whole)
+        own = OwnBucket(store.stopping, ownership, keeps_purged=is_whole)
     return TierMover(
         archive,
         rules,

@@ -1,6 +1,5 @@
 """A driver outside of the workers: a session on a cluster whose executors get this package with the job."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +8,8 @@ from pyspark.sql import SparkSession
 
 from deploy.spark.package import package
 from relay.audit.datasource import register
+from tests.audit.spark_environment import session_in
 from tests.support.spark_cluster import SparkCluster
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
@@ -24,9 +22,6 @@ def cluster_session(
     """
     events = work / "events"
     events.mkdir(parents=True, exist_ok=True)
-    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON")}
-    # The planner of a read is a process of its own beside the driver, of the same Python as executors.
-    os.environ |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(cluster.python)}
     own = {
         "spark.master": cluster.master,
         "spark.app.name": "cluster proof",
@@ -46,18 +41,15 @@ def cluster_session(
     if packed:
         zipped = package(work / "binlog-relay.zip")
         own |= {"spark.archives": f"{zipped}#binlog-relay", "spark.executorEnv.PYTHONPATH": "binlog-relay"}
-    builder = SparkSession.builder
-    for name, value in {**own, **{name.replace("_", "."): value for name, value in settings.items()}}.items():
-        builder = builder.config(name, value)
-    session: SparkSession = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    try:
+    own |= {name.replace("_", "."): value for name, value in settings.items()}
+
+    def make() -> SparkSession:
+        builder = SparkSession.builder
+        for name, value in own.items():
+            builder = builder.config(name, value)
+        session: SparkSession = builder.getOrCreate()
+        register(session)
+        return session
+
+    with session_in({}, cluster.python, make) as session:
         yield session
-    finally:
-        session.stop()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -1,63 +1,65 @@
 """Spark on a cluster whose worker dies: `python -m tests.audit.cluster_run [--megabytes N]`.
 
 A standalone master and two workers on loopback, the driver outside of them, an archive on a path that all see, and the same in an
-S3 server. A batch query, a stream with its checkpoint, and an audit run undisturbed, and again while a worker is killed with its
-executors; what they give must be the same, and the same as without Spark. Prints what it took with one and with two executors,
+S3 server. A batch query, a stream with its checkpoint, an audit and the feed run undisturbed, and again while a worker is killed with
+its executors; what they give must be the same, and the same as without Spark. Prints what it took with one and with two executors,
 whose first query starts their Pythons, and how busy the machine was.
 """
 
 import argparse
-import asyncio
+import contextlib
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from relay.audit.arrow import read
-from tests.audit.cluster_driver import ROOT, cluster_session
-from tests.audit.test_rows import recorded, shop_binlog
-from tests.support.archive_filling import fill
+from relay.feed.feed_config import load_feed_config
+from relay.feed.feed_run import open_connection, open_lake
+from tests.audit.cluster_archive import ClusterArchive, make_archive
+from tests.audit.cluster_driver import cluster_session
+from tests.audit.cluster_killing import Killing, failed_tasks, runs_on, tasks_done
+from tests.audit.spark_environment import ROOT
 from tests.support.free_port import free_port
 from tests.support.s3_server import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server
 from tests.support.spark_cluster import SparkCluster
 
-_TRANSACTIONS: Final = 20_000
 _SPLIT_BYTES: Final = str(2 << 20)
 _BATCH_BYTES: Final = str(8 << 20)
-_LONGEST_S: Final = 600.0
+_FEED_BATCH_MB: Final = 4
+_LONGEST_S: Final = 1200.0
+"""Of one job. A busy machine takes ten times as long as a quiet one."""
 _STARTS: Final = 5
 _PLACES: Final = ("path", "s3")
-_PARTS: Final = ("alone", "query", "stream", "audit")
+_PARTS: Final = ("alone", "query", "stream", "audit", "feed")
 _COLUMNS: Final = ("file", "sequence", "row", "table", "operation", "before", "after", "finding")
+_TURNS: Final = {
+    "one": ("1 executor", 1, False),
+    "two": ("2 executors", 2, False),
+    "killed": ("2 executors, a worker killed", 2, True),
+}
+"""How what is submitted runs: told as, executors, and whether one of them is lost."""
 
+_CHANGED: Final = ("rows_inserted", "rows_updated", "rows_deleted")
 Counts = dict[tuple[str, str], tuple[int, int, int]]
 """Table and operation -> rows, the sum of their CRC32, different places (sequence and row)."""
-
-
-def make_archive(directory: Path, megabytes: int) -> int:
-    """An archive of so much, as a relay leaves it; its bytes."""
-    data = shop_binlog(_TRANSACTIONS).data
-    files = max(2, round((megabytes << 20) / len(data)))
-    asyncio.run(fill(directory, *((f"bin.{number:06}", data) for number in range(1, files + 1))))
-    recorded(directory, "id", "name")
-    return files * len(data)
 
 
 def without_spark(archive: Path) -> Counts:
@@ -77,6 +79,14 @@ def without_spark(archive: Path) -> Counts:
     return {key: (rows, total, len(seen)) for key, (rows, total, seen) in counted.items()}
 
 
+def transactions_without_spark(archive: Path) -> dict[str, int]:
+    """Sums of level transactions, by the names that the audit of it has."""
+    with read(archive, "transactions", columns=("bytes", *_CHANGED)) as reader:
+        found = reader.read_all()
+    sums = {name: pc.sum(found.column(name)).as_py() for name in found.column_names}
+    return {"transactions": found.num_rows, **sums}
+
+
 def counts(frame: DataFrame) -> Counts:
     """The same of a frame."""
     text = F.concat_ws("|", "sequence", "row", F.coalesce("before", F.lit("")), F.coalesce("after", F.lit("")))
@@ -94,41 +104,6 @@ def rows_of(spark: SparkSession, archive: str) -> DataFrame:
     return reader.option("columns", ",".join(_COLUMNS)).load(archive)
 
 
-class Killing(threading.Thread):
-    """Kills a worker as soon as `is_time`; looks 20 times a second. `killed`: whether it did."""
-
-    def __init__(self, cluster: SparkCluster, is_time: Callable[[], bool]) -> None:
-        super().__init__(name="killing", daemon=True)
-        self._cluster, self._is_time = cluster, is_time
-        self._over = threading.Event()
-        self.killed = False
-
-    def run(self) -> None:
-        """Until it has killed, or the block is over."""
-        while not self._over.wait(0.05):
-            if self._is_time():
-                self._cluster.workers[-1].kill()
-                self.killed = True
-                return
-
-    def __enter__(self) -> "Killing":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
-        if self.killed:
-            self._cluster.start_workers()
-
-
-def tasks_done(spark: SparkSession) -> int:
-    """How many tasks of running stages have ended."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-    return sum(stage.numCompletedTasks for stage in stages if stage is not None)
-
-
 def executors_there(spark: SparkSession, count: int) -> None:
     """Returns when so many have registered, the driver not counted."""
     deadline = time.monotonic() + _LONGEST_S
@@ -138,41 +113,56 @@ def executors_there(spark: SparkSession, count: int) -> None:
         time.sleep(0.1)
 
 
-def failed_tasks(events: Path) -> int:
-    """Tasks of all applications that did not end well, by the event logs: who kills a worker makes some."""
-    failed = 0
-    for path in sorted(events.rglob("*")):
-        for line in path.read_text().splitlines() if path.is_file() else ():
-            event = json.loads(line) if '"SparkListenerTaskEnd"' in line else {}
-            failed += event.get("Task End Reason", {}).get("Reason", "Success") != "Success"
-    return failed
-
-
 class ClusterRun:
-    """All of it. `figures`: lines for people. `faults`: what was not as it must be."""
+    """All of it. `faults`: what was not as it must be."""
 
-    def __init__(self, work: Path, size: int, seed: int, expected: Counts) -> None:
-        self.work, self.size, self.expected = work, size, expected
+    def __init__(self, work: Path, archive: ClusterArchive, seed: int, turns: Collection[str]) -> None:
+        self.work, self.archive, self.size, self.turns = work, archive, archive.size, turns
+        self.events = work / "events"
+        self.events.mkdir()
         self.random = random.Random(seed)
-        self.figures: list[str] = []
         self.faults: list[str] = []
+        self.expected: Counts = {}
+        self.transactions: dict[str, int] = {}
+        self.fed: dict[str, Any] = {}
 
     def told(self, text: str) -> None:
         """A figure."""
-        self.figures.append(text)
         print(f"{text} (load {os.getloadavg()[0]:.0f})", flush=True)
 
     def check(self, name: str, found: object, expected: object) -> None:
         """Notes where they differ."""
         if found != expected:
-            self.faults.append(f"{name}: {found} in place of {expected}")
-            print(f"WRONG {self.faults[-1]}", flush=True)
+            self.fault(f"{name}: {str(found)[:2000]} in place of {str(expected)[:2000]}")
+
+    def fault(self, text: str) -> None:
+        """Notes it."""
+        self.faults.append(text)
+        print(f"WRONG {text}", flush=True)
+
+    def alone_here(self, parts: Collection[str]) -> None:
+        """What there is to be, made without Spark."""
+        begun = time.monotonic()
+        self.expected = without_spark(self.archive.directory)
+        self.transactions = transactions_without_spark(self.archive.directory)
+        self.told(f"without Spark: counted in {time.monotonic() - begun:.1f} s")
+        if "feed" in parts:
+            config = self._feed_settings("alone", str(self.archive.directory))
+            begun = time.monotonic()
+            command = [sys.executable, "-m", "relay", "feed", "--config", str(config), "--once"]
+            subprocess.run(command, check=True, capture_output=True, cwd=ROOT, timeout=_LONGEST_S)
+            self.told(f"without Spark: fed in {time.monotonic() - begun:.1f} s")
+            self.fed = fed_tables(config)
+            current = {row["id"]: row["name"] for row in self.fed["current"]}
+            self.check("the feed without Spark", current, self.archive.orders)
+
+    # ---- a session of this process ----
 
     def reads(self, cluster: SparkCluster, name: str, archive: str, parts: Collection[str]) -> None:
         """A batch query and a stream with two executors, undisturbed, and with one of them killed."""
+        failed = failed_tasks(self.events)
         with cluster_session(cluster, self.work, spark_speculation="true") as spark:
             executors_there(spark, 2)
-            failed = failed_tasks(self.work / "events")
             if "query" in parts:
                 self._query(spark, f"{name}: query of all rows, 2 executors, their first", archive)
                 self._query(spark, f"{name}: query of all rows, 2 executors", archive)
@@ -183,7 +173,7 @@ class ClusterRun:
             if "stream" in parts:
                 executors_there(spark, 2)
                 self._stream(spark, cluster, name, archive)
-        self.told(f"{name}: {failed_tasks(self.work / 'events') - failed} tasks were lost and done again")
+        self.told(f"{name}: {failed_tasks(self.events) - failed} tasks were lost and done again")
 
     def alone(self, cluster: SparkCluster, name: str, archive: str) -> None:
         """The query with one executor."""
@@ -238,71 +228,164 @@ class ClusterRun:
             "each row once"
         )
 
+    # ---- submitted ----
+
     def audit(self, cluster: SparkCluster, name: str, archive: str, audit: str) -> None:
-        """An audit by deploy/spark/submit: undisturbed, and with a worker that is killed."""
-        found = []
-        for turn in ("whole", "killed"):
+        """An audit by deploy/spark/submit: it says the same each time, and counts what the reader without Spark counts."""
+        first: dict[str, Any] = {}
+        for turn in self.turns:
             out = self.work / f"audit-{name}-{turn}"
-            page = free_port()
-            environment = {
-                **os.environ,
-                "MASTER": cluster.master,
-                "PYSPARK_PYTHON": str(cluster.python),
-                "SPARK_OPTIONS": "--conf spark.cores.max=2 --conf spark.executor.cores=1 --conf spark.executor.memory=512m "
-                f"--conf spark.driver.host=127.0.0.1 --conf spark.ui.port={page} --driver-memory 1g",
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            }
-            environment.pop("PYTHONPATH", None)
-            command = [
-                ROOT / "deploy" / "spark" / "submit",
-                ROOT / "relay" / "spark_submit.py",
-                audit,
-                archive,
-                "--out",
-                out,
-            ]
-            begun = time.monotonic()
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                env=environment,
-                cwd=self.work,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            killing = Killing(cluster, lambda page=page: _page_tasks(page) >= 2)  # type: ignore[misc]
-            with killing if turn == "killed" else ExitStack():
-                _said, errors = process.communicate(timeout=_LONGEST_S)
-            if process.returncode not in (0, 1):
-                self.faults.append(
-                    f"{audit} of {name}, {turn}: ended with {process.returncode}: {errors.decode()[-2000:]}"
-                )
+            job = [ROOT / "relay" / "spark_submit.py", audit, archive, "--out", out]
+            if not self._submitted(cluster, f"{name}: audit {audit}", job, turn):
                 return
-            if turn == "killed":
-                self.check(f"{audit} of {name}: a worker was killed", killing.killed, True)
-            self.told(f"{name}: audit {audit} by spark-submit, {turn}: {time.monotonic() - begun:.1f} s")
-            found.append(_audit_content(out))
-        self.check(f"{audit} of {name}, a worker killed", found[1], found[0])
+            found = audit_content(out)
+            first = first or found
+            self.check(f"{name}: audit {audit}, {_TURNS[turn][0]}", found, first)
+        if audit == "transactions":
+            figures = {key: first["figures"][key] for key in self.transactions}
+            self.check(f"{name}: audit {audit} and the reader without Spark", figures, self.transactions)
+
+    def feed(self, cluster: SparkCluster, name: str, archive: str) -> None:
+        """The feed by deploy/spark/submit: the same tables as without Spark."""
+        for turn in self.turns:
+            config = self._feed_settings(f"{name}-{turn}", archive)
+            checkpoint = self.work / f"checkpoint-{name}-{turn}"
+            job = [ROOT / "deploy" / "spark" / "feed_tables.py", config, checkpoint, "--once"]
+            if not self._submitted(cluster, f"{name}: feed", job, turn):
+                return
+            found = fed_tables(config)
+            for kind, rows in self.fed.items():
+                if found[kind] != rows:
+                    sizes = f"{len(found[kind])} rows, {len(rows)}"
+                    self.fault(f"{name}: feed, {_TURNS[turn][0]}: {kind} is not that of without Spark ({sizes})")
+
+    def _feed_settings(self, name: str, archive: str) -> Path:
+        config = self.work / f"feed-{name}.toml"
+        lines = [f'archive = "{archive}"', f'target = "{self.work / f"lake-{name}"}"', 'tables = ["shop.*"]']
+        config.write_text("\n".join(["[feed]", *lines, f"batch_mb = {_FEED_BATCH_MB}", ""]))
+        return config
+
+    def _submitted(self, cluster: SparkCluster, name: str, job: list[Any], turn: str) -> bool:
+        """Runs a job, perhaps with a worker killed while tasks run; whether it ended well, in time."""
+        told, executors, killed = _TURNS[turn]
+        name = f"{name}, {told}"
+        page, log = free_port(), self.work / f"submitted-{time.monotonic_ns()}.log"
+        settings = {
+            "spark.cores.max": executors,
+            "spark.executor.cores": 1,
+            "spark.executor.memory": "512m",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.ui.port": page,
+            "spark.sql.shuffle.partitions": 4,
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": self.events.as_uri(),
+            "spark.eventLog.compress": "false",
+        }
+        environment = {
+            **os.environ,
+            "MASTER": cluster.master,
+            "PYSPARK_PYTHON": str(cluster.python),
+            "SPARK_OPTIONS": " ".join(f"--conf {key}={value}" for key, value in settings.items()),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        environment.pop("PYTHONPATH", None)
+        least = self.random.randint(1, 4)
+        lost = failed_tasks(self.events)
+
+        begun = time.monotonic()
+        command = [str(part) for part in (ROOT / "deploy" / "spark" / "submit", *job)]
+        killing = Killing(cluster, lambda: runs_on(page, cluster.workers[-1]) >= least)
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                command, env=environment, cwd=self.work, stdout=said, stderr=said, start_new_session=True
+            )
+            with killing if killed else ExitStack():
+                try:
+                    process.wait(_LONGEST_S)
+                except subprocess.TimeoutExpired:
+                    pass  # Spark waits without an end for executors that do not come
+                finally:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+        took = time.monotonic() - begun
+        if process.returncode not in (0, 1) or (process.returncode == 1 and "audit" not in name):
+            self.fault(
+                f"{name}: ended with {process.returncode} after {took:.0f} s: {log.read_text(errors='replace')[-4000:]}"
+            )
+            return False
+        after = ""
+        if killed:
+            self.check(f"{name}: a worker was killed", killing.killed, True)
+            after = f", after {least} tasks; {failed_tasks(self.events) - lost} tasks were lost and done again"
+        self.told(f"{name}: {took:.1f} s{after}")
+        return True
 
 
-def _page_tasks(port: int) -> int:
-    """Tasks that have ended, as an application's own page tells; -1: it is not there."""
-    base = f"http://127.0.0.1:{port}/api/v1/applications"
-    try:
-        with urllib.request.urlopen(base, timeout=5) as answer:
-            (application,) = json.loads(answer.read())
-        with urllib.request.urlopen(f"{base}/{application['id']}/executors", timeout=5) as answer:
-            return sum(int(executor["completedTasks"]) for executor in json.loads(answer.read()))
-    except (OSError, ValueError):
-        return -1
-
-
-def _audit_content(out: Path) -> dict[str, Any]:
+def audit_content(out: Path) -> dict[str, Any]:
     """What an audit says, without the time that it took and where it lies."""
     told = json.loads((out / "audit.json").read_text())
-    told["read"].pop("took", None)
+    told["read"].pop("took_seconds", None)
     told.pop("report")
     tables = {path.name: sorted(map(str, pq.read_table(path).to_pylist())) for path in sorted(out.glob("*.parquet"))}
     return {**told, "tables": tables}
+
+
+def fed_tables(config: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of shop.orders in a lake, as it is now and all that happened to it, in an order that does not depend on batches."""
+    section = load_feed_config(config)
+    lake = open_lake(section, open_connection(section))
+    found = {}
+    for kind, order in (("current", ("id",)), ("changes", ("sequence", "row"))):
+        table = lake.open(kind, "shop", "orders")
+        with table.scan() as reader:
+            rows = reader.read_all()
+        found[kind] = rows.sort_by([(column, "ascending") for column in order]).to_pylist()
+    return found
+
+
+LOGIN: Final = {
+    "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
+
+
+def run_in(work: Path, chosen: argparse.Namespace) -> list[str]:
+    """What was not as it must be."""
+    archive = make_archive(work / "archive", chosen.megabytes, chosen.seed)
+    run = ClusterRun(work, archive, chosen.seed, chosen.turns)
+    files = len(list(archive.directory.glob("bin.*[0-9]")))
+    run.told(f"seed {chosen.seed}; {archive.size / 1e6:.0f} MB in {files} files")
+    run.alone_here(chosen.parts)
+    with ExitStack() as stack:
+        cluster = SparkCluster(work / "cluster")
+        if "s3" in chosen.where:
+            storage = S3Server(work / "s3")
+            # before it is started: what it has listed it remembers for minutes
+            shutil.copytree(archive.directory, storage.bucket_directory / "archive")
+            stack.enter_context(storage)
+            # Each machine has its own: no job, and no page of Spark's, ever sees the secret.
+            login = {**LOGIN, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{storage.port}"}
+            cluster.environment |= login
+            os.environ |= login
+        stack.enter_context(cluster)
+        for name, path in (("path", str(archive.directory)), ("s3", f"s3://{BUCKET}/archive")):
+            if name not in chosen.where:
+                continue
+            if "alone" in chosen.parts:
+                run.alone(cluster, name, path)
+            if {"query", "stream"}.intersection(chosen.parts):
+                run.reads(cluster, name, path, chosen.parts)
+            if "audit" in chosen.parts:
+                run.audit(cluster, name, path, chosen.audit)
+            if "feed" in chosen.parts:
+                run.feed(cluster, name, path)
+    secrets = [path for path in run.events.rglob("*") if path.is_file() and SECRET_KEY in path.read_text()]
+    run.check("event logs with the secret in them", secrets, [])
+    return run.faults
 
 
 def main() -> int:
@@ -313,46 +396,19 @@ def main() -> int:
     options.add_argument("--audit", default="transactions")
     options.add_argument("--where", nargs="+", choices=_PLACES, default=_PLACES)
     options.add_argument("--parts", nargs="+", choices=_PARTS, default=_PARTS)
+    options.add_argument("--turns", nargs="+", choices=list(_TURNS), default=list(_TURNS), help="of what is submitted")
+    options.add_argument("--keep", type=Path, help="an empty directory for all that is made, which stays")
     chosen = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cluster-") as directory:
-        work = Path(directory)
-        archive = work / "archive"
-        size = make_archive(archive, chosen.megabytes)
-        begun = time.monotonic()
-        run = ClusterRun(work, size, chosen.seed, without_spark(archive))
-        run.told(f"seed {chosen.seed}; {size / 1e6:.0f} MB in {len(list(archive.glob('bin.*[0-9]')))} files")
-        run.told(f"without Spark: {time.monotonic() - begun:.1f} s")
-        with ExitStack() as stack:
-            cluster = SparkCluster(work / "cluster")
-            if "s3" in chosen.where:
-                storage = stack.enter_context(S3Server(work / "s3"))
-                shutil.copytree(archive, storage.bucket_directory / "archive")
-                login = {
-                    "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-                    "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
-                    "AWS_ENDPOINT_URL": f"http://127.0.0.1:{storage.port}",
-                    "AWS_DEFAULT_REGION": "us-east-1",
-                    "AWS_ALLOW_HTTP": "true",
-                }
-                # Each machine has its own: no job, and no page of Spark's, ever sees the secret.
-                cluster.environment |= login
-                os.environ |= login
-            stack.enter_context(cluster)
-            for name, path in (("path", str(archive)), ("s3", f"s3://{BUCKET}/archive")):
-                if name not in chosen.where:
-                    continue
-                if "alone" in chosen.parts:
-                    run.alone(cluster, name, path)
-                if {"query", "stream"}.intersection(chosen.parts):
-                    run.reads(cluster, name, path, chosen.parts)
-                if "audit" in chosen.parts:
-                    run.audit(cluster, name, path, chosen.audit)
-        secrets = [path for path in (work / "events").rglob("*") if path.is_file() and SECRET_KEY in path.read_text()]
-        run.check("event logs with the secret in them", secrets, [])
-    for fault in run.faults:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started ends, too
+    if chosen.keep:
+        faults = run_in(chosen.keep.absolute(), chosen)
+    else:
+        with tempfile.TemporaryDirectory(prefix="cluster-") as directory:
+            faults = run_in(Path(directory), chosen)
+    for fault in faults:
         print(f"FAULT {fault}")
-    print("all equal" if not run.faults else f"{len(run.faults)} faults")
-    return 1 if run.faults else 0
+    print("all equal" if not faults else f"{len(faults)} faults")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The feed as a streaming query: the same tables as without Spark, also where Spark repeats a batch."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from relay.feed.feed_config import load_feed_config
 from relay.feed.feed_run import open_connection, open_lake
 from tests.conftest import ServerFactory
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "FEED.md"
 pytestmark = pytest.mark.interop
 
 
@@ -42,7 +44,7 @@ def tables(config: Path) -> dict[str, Any]:
 
 
 def test_a_query_feeds_the_same_tables_as_the_command_and_a_repeated_batch_changes_nothing(
-    spark: Any, tmp_path: Path, servers: ServerFactory
+    spark: Any, tmp_path: Path, servers: ServerFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers("mysql56")
     server.start(server_id=1, options=["--binlog-format=ROW"])
@@ -55,6 +57,9 @@ def test_a_query_feeds_the_same_tables_as_the_command_and_a_repeated_batch_chang
             "ALTER TABLE orders ADD amount DECIMAL(10,2) NOT NULL DEFAULT 1.5",
             "FLUSH BINARY LOGS",
             "UPDATE orders SET id = id + 1000 WHERE id > 50",
+            "CREATE TABLE fresh LIKE orders",
+            "INSERT INTO fresh SELECT * FROM orders",
+            "RENAME TABLE orders TO old, fresh TO orders",
             "DELETE FROM orders WHERE id < -50",
         ]
     )
@@ -85,3 +90,12 @@ def test_a_query_feeds_the_same_tables_as_the_command_and_a_repeated_batch_chang
     (checkpoint / "commits" / f".{newest.name}.crc").unlink(missing_ok=True)
     run()
     assert tables(by_query) == done
+
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [one for one in examples if "spark.sql" in one]
+    exec(example.replace("/lake/shop", str(tmp_path / "query")), {"spark": spark})
+    with server.connect("shop") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT count(*), sum(amount) FROM orders")
+        told = cursor.fetchone()
+    shown = capsys.readouterr().out
+    assert f"|{told[0]:6}|{told[1]!s:>6}|" in shown, shown

@@ -16,8 +16,8 @@ from relay.archive.archive import Archive
 from relay.audit.jobs.transaction_waits import WAYS_ON
 from relay.audit.report.content import OverTime
 from relay.view.translate.wait_counts import EVERY_CAUSE, OF_PLANS, WaitCounts
-from tests.audit.conftest import ROOT
 from tests.audit.job_runs import JobRun, run
+from tests.audit.spark_environment import ROOT
 from tests.audit.test_splits import add_transaction, rows, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder

@@ -13,6 +13,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.audit.plan.packed_store import store_of
+from relay.audit.plan.read_finding import StorageSilent
+from relay.object_store import trying
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed_reads.archive_layer import note_tiers
@@ -23,6 +25,7 @@ from tests.support.archive_filling import fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 from tests.support.packed_archive import pack_away
 from tests.support.s3_server import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, need_rclone
+from tests.support.storage_faults import Fault, StorageFaults
 
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
 KEYS = KeyRing({"one": bytes.fromhex("ab" * 32)}, "one")
@@ -134,6 +137,34 @@ def test_a_key_that_is_not_there_is_a_finding_that_names_it(plain: Path, monkeyp
     found = rows(splits_of(packed / f"{FIRST}.zst.enc", SPLIT, store), "findings")
     assert [row["finding"] for row in found] == ["file_unreadable"]
     assert "'one'" in str(found[0])
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize("fault", [Fault.THROTTLED, Fault.RESET, Fault.CUT])
+def test_a_bucket_that_gives_no_answer_is_an_error_and_no_finding_wherever_the_read_is(
+    plain: Path, storage: S3Server, monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    url = in_bucket(plain, storage)
+    monkeypatch.setattr(trying, "_FIRST_PAUSE_S", 0.01)
+    with StorageFaults(storage.port) as between:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{between.port}")
+        whole = rows(splits_of(plain, SPLIT), "events")
+        for _ in range(2):  # what is kept of objects by then is not asked for again
+            before = len(between.requests)
+            assert rows(splits_of(url, SPLIT, store_of(url)), "events") == whole
+        asked = len(between.requests) - before
+        for passed in range(0, asked, max(asked // 6, 1)):  # the requests before pass, all that follow do not
+            between.order_behind(passed, fault)
+            try:
+                found = rows(splits_of(url, SPLIT, store_of(url)), "events")
+            except StorageSilent as error:
+                assert "the read fails, and is to be done again" in str(error)
+            else:
+                raise AssertionError(
+                    f"behind {passed} of {asked}: {[one['finding_text'] for one in found if one['finding']]}"
+                )
+            between.forgive()
+        assert rows(splits_of(url, SPLIT, store_of(url)), "events") == whole
 
 
 @pytest.mark.usefixtures("settings")

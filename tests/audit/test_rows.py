@@ -62,6 +62,7 @@ def add_map(
     table_id: int = 42,
     types: bytes = b"\x03\x0f",
     metadata: bytes = b"\x14\x00",
+    nullable: bytes = b"\x03",
 ) -> None:
     """Two columns, LONG and VARCHAR(20), both nullable, without optional metadata."""
     body = (
@@ -73,7 +74,7 @@ def add_map(
         + table
         + b"\0"
     )
-    binlog.event(19, body + b"\x02" + types + bytes([len(metadata)]) + metadata + b"\x03", INSIDE)
+    binlog.event(19, body + b"\x02" + types + bytes([len(metadata)]) + metadata + nullable, INSIDE)
 
 
 def add_rows(binlog: BinlogBuilder, kind: int, images: bytes, table_id: int = 42) -> None:

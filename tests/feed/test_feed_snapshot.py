@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from tests.conftest import ServerFactory
 from tests.support.feed_histories import lake_rows, true_rows
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
+from tests.support.view_seeding import dump, restore
 
 pytestmark = pytest.mark.interop
 
@@ -155,7 +157,7 @@ def test_verify_finds_what_differs_and_status_what_is_not_current(
     assert (compared["different"], compared["missing"], compared["extra"]) == (1, 1, 1)
     status = [json.loads(line) for line in feed(config, "status", "--json").stdout.splitlines()]
     assert {one["table"]: one["state"] for one in status} == {
-        "shop.keyless": "changes only",
+        "shop.keyless": "waits for a snapshot",
         "shop.old": "current",
     }
     done = feed(config, "compact", "--json", "--keep-hours", "0")
@@ -190,6 +192,70 @@ def test_a_snapshot_of_the_table_is_the_way_on_behind_a_stop(
     assert feed(config, "--once").returncode == 0
     assert sorted((one["id"], one["a"]) for one in current(config, "shop", "told").to_pylist()) == [(1, 9), (2, 8)]
     assert current(config, "shop", "other").num_rows == 1
+
+
+def test_a_dump_in_a_scratch_server_is_where_tables_begin_also_one_without_a_key(
+    tmp_path: Path, relay: tuple[Server, RelayProcess], module_servers: ServerFactory
+) -> None:
+    server, running = relay
+    server.execute_many(["USE shop", "INSERT INTO keyless VALUES (3), (3), (3), (NULL), (NULL)"])
+    config = settings(tmp_path, server, running)
+    with Writer(server):
+        dump(server, tmp_path / "dump.sql", ["shop"], ["--master-data=2"], program="mariadb")
+        server.execute_many(
+            ["USE shop", "DELETE FROM keyless WHERE a = 3 LIMIT 1", "DELETE FROM keyless WHERE a IS NULL LIMIT 1"]
+        )
+    told = re.search(
+        r"MASTER_LOG_FILE='([^']+)', MASTER_LOG_POS=(\d+)", (tmp_path / "dump.sql").read_text(errors="replace")
+    )
+    assert told is not None
+    scratch = module_servers("mariadb")
+    scratch.start(server_id=9)
+    restore(scratch, tmp_path / "dump.sql")
+    scratch.sql(f"GRANT SELECT, REPLICATION CLIENT ON *.* TO '{server.replication_user}'@'%'")
+    tables = ["--table", "shop.old", "--table", "shop.keyless"]
+    where = ["--server", f"127.0.0.1:{scratch.port}", "--position", f"{told[1]}:{told[2]}"]
+    loaded = feed(config, "snapshot", *tables, *where)
+    assert loaded.returncode == 0, loaded.stderr
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    assert feed(config, "--once").returncode == 0
+    compared = {one["table"]: one for one in map(json.loads, feed(config, "verify", "--json").stdout.splitlines())}
+    assert compared["shop.keyless"]["same"]
+    # mariadb-dump writes FLOATs with six digits: it is told, and all else is the source's
+    old = compared["shop.old"]
+    assert (old["missing"], old["extra"]) == (0, 0) and all(one.endswith("differs in f") for one in old["shown"])
+    told_by = {one["table"]: one for one in map(json.loads, feed(config, "status", "--json").stdout.splitlines())}
+    assert told_by["shop.old"]["state"] == "stale" and "six digits of FLOAT" in told_by["shop.old"]["stale_reason"]
+    assert told_by["shop.keyless"]["state"] == "current"
+    names, rows = true_rows(server, "shop", "keyless")
+    assert lake_rows(current(config, "shop", "keyless"), names) == rows
+
+
+def test_a_table_without_a_key_is_loaded_and_compared_as_a_whole(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    server.execute_many(
+        ["USE shop", "CREATE TABLE bare (a INT, f FLOAT)", "INSERT INTO bare VALUES (1, 0.1), (1, 0.1), (2, NULL)"]
+    )
+    config = settings(tmp_path, server, running)
+    loaded = feed(config, "snapshot", "--table", "shop.bare")
+    assert loaded.returncode == 0, loaded.stderr
+    server.execute_many(["USE shop", "DELETE FROM bare WHERE a = 1 LIMIT 1", "UPDATE bare SET a = 3 WHERE f IS NULL"])
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    compared = json.loads(feed(config, "verify", "--table", "shop.bare", "--json").stdout)
+    assert compared["same"] and compared["rows"] == 2
+    server.execute_many(["SET sql_log_bin = 0", "INSERT INTO shop.bare VALUES (1, 0.1)"])
+    told = feed(config, "verify", "--table", "shop.bare", "--json")
+    assert told.returncode == 1 and json.loads(told.stdout)["missing"] == 1
+    server.execute_many(["USE shop", "INSERT INTO bare SELECT seq, 1 FROM seq_1_to_1000"])
+    end = server.master_status()
+    running.wait_archived(end.file, end.position)
+    many = feed(config, "snapshot", "--table", "shop.bare")
+    assert many.returncode == 1 and "no_key" in many.stderr and "--server" in many.stderr
+    server.sql("DROP TABLE shop.bare")
 
 
 def current(config: Path, schema: str, table: str) -> Any:

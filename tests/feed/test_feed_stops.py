@@ -1,5 +1,8 @@
 """What the feed cannot follow: it stops before it by name, or says that a table is stale, and is never wrong in silence."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,6 @@ HISTORIES = {
              "SET sql_mode = ''", "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO t VALUES (2, '0000-00-00')"],
     "changed": ["CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9))", "INSERT INTO t VALUES (1, '007')",
                 "ALTER TABLE t MODIFY a INT", "INSERT INTO t VALUES (2, 8)"],
-    "renamed": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "RENAME TABLE t TO other"],
     "added": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
               "ALTER TABLE t ADD a VARCHAR(9) NOT NULL DEFAULT 'x', ADD b INT, ADD c DECIMAL(5,2) NOT NULL",
               "INSERT INTO t VALUES (2, 'y', 3, 4.5)"],
@@ -44,6 +46,25 @@ HISTORIES = {
               "INSERT INTO t VALUES (1)", "INSERT INTO m VALUES (1)", "ROLLBACK", "INSERT INTO t VALUES (2)"],
     "emptied": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "TRUNCATE t", "INSERT INTO t VALUES (2)",
                 "DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9))", "INSERT INTO t VALUES (3, 'x')"],
+    # What is in no binlog as rows, but in a definition.
+    "parted": ["CREATE TABLE t (id INT PRIMARY KEY) "
+               "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))",
+               "INSERT INTO t VALUES (1), (11)", "ALTER TABLE t /* for ever */ DROP PARTITION p0"],
+    "exchanged": ["CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10))",
+                  "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO u VALUES (1)",
+                  "ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u"],
+    "ignored": ["CREATE TABLE t (id INT PRIMARY KEY, a INT)", "INSERT INTO t VALUES (1, 1), (2, 1)",
+                "SET old_alter_table = 1", "ALTER IGNORE TABLE t ADD UNIQUE (a)", "SET old_alter_table = 0"],
+    "named_parent": ["CREATE TABLE top (id INT PRIMARY KEY)",
+                     "CREATE TABLE middle (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES top (id) ON DELETE CASCADE)",
+                     "CREATE TABLE leaf (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES middle (id) ON DELETE CASCADE)",
+                     "CREATE TABLE apart (id INT PRIMARY KEY)", "INSERT INTO top VALUES (1)", "INSERT INTO middle VALUES (1, 1)",
+                     "INSERT INTO leaf VALUES (1, 1)", "INSERT INTO apart VALUES (1)", "SET binlog_format = 'STATEMENT'",
+                     "DELETE FROM top", "SET binlog_format = 'ROW'"],
+    "named_insert": ["CREATE TABLE top (id INT PRIMARY KEY)",
+                     "CREATE TABLE leaf (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES top (id) ON DELETE CASCADE)",
+                     "INSERT INTO leaf VALUES (1, NULL)", "SET binlog_format = 'STATEMENT'", "INSERT INTO top VALUES (1)",
+                     "SET binlog_format = 'ROW'"],
     "default_left_out": ["CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9) NOT NULL DEFAULT 'new', n INT NOT NULL DEFAULT 5)",
                          "SET binlog_row_image = 'MINIMAL'", "INSERT INTO t (id) VALUES (1)", "UPDATE t SET n = 6",
                          "SET binlog_row_image = 'FULL'"],
@@ -65,7 +86,7 @@ def fed(tmp_path: Path, archive: Path, schema: str, **more: object) -> SmallFeed
 
 @pytest.mark.parametrize(
     ("schema", "name", "kept"),
-    [("zero", "value_has_no_type", 0), ("changed", "column_changed", 1), ("renamed", "table_renamed", 1)],
+    [("zero", "value_has_no_type", 0), ("changed", "column_changed", 1)],
 )
 def test_it_stops_by_name_and_what_was_before_is_in_the_lake(
     tmp_path: Path, archive: Path, schema: str, name: str, kept: int
@@ -122,16 +143,50 @@ def test_a_cascade_over_several_tables_makes_the_last_one_stale_also_where_the_o
     assert not feed.property("apart", STALE_REASON)
 
 
+@pytest.mark.parametrize(
+    ("schema", "table"), [("parted", "t"), ("exchanged", "t"), ("exchanged", "u"), ("ignored", "t")]
+)
+def test_rows_that_a_definition_takes_or_brings_make_the_table_stale(
+    tmp_path: Path, archive: Path, schema: str, table: str
+) -> None:
+    feed = fed(tmp_path, archive, schema)
+    assert feed.run() is None
+    # The lake has what the source has not, or the other way round: nothing but the mark tells.
+    assert len(feed.rows(table) or []) == {"parted": 2, "exchanged": 0 if table == "t" else 1, "ignored": 2}[schema]
+    assert (feed.property(table, STALE_REASON) or "").startswith("rows that a statement took or brought (ALTER")
+
+
+@pytest.mark.parametrize(
+    "tables", [["named_parent.*"], ["named_parent.leaf", "named_parent.apart"]], ids=["all", "leaf"]
+)
+def test_a_statement_on_a_parent_makes_what_refers_to_it_stale_though_it_names_the_parent_only(
+    tmp_path: Path, archive: Path, tables: list[str]
+) -> None:
+    feed = SmallFeed(tmp_path, archive, "named_parent", statement_changes="named", tables=tables)
+    assert feed.run() is None
+    assert len(feed.rows("leaf") or []) == 1  # at the source it is gone
+    assert (feed.property("leaf", STALE_REASON) or "").startswith("a foreign key to named_parent.middle")
+    assert not feed.property("apart", STALE_REASON)
+
+
+def test_an_insert_into_a_parent_as_a_statement_changes_nothing_that_refers_to_it(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = fed(tmp_path, archive, "named_insert")
+    assert feed.run() is None
+    assert feed.property("top", STALE_REASON) and not feed.property("leaf", STALE_REASON)
+
+
 def test_a_cascade_is_noticed_whose_foreign_key_is_dropped_in_the_same_batch(tmp_path: Path, archive: Path) -> None:
     feed = fed(tmp_path, archive, "gone_key")
     assert feed.run() is None
     assert (feed.property("leaf", STALE_REASON) or "").startswith("a foreign key to gone_key.top")
 
 
-def test_a_table_without_a_key_has_its_changes_only(tmp_path: Path, archive: Path) -> None:
+def test_of_equal_rows_of_a_table_without_a_key_one_is_deleted(tmp_path: Path, archive: Path) -> None:
     feed = fed(tmp_path, archive, "keyless")
     assert feed.run() is None
-    assert feed.rows("t") is None
+    assert [one["a"] for one in feed.rows("t") or []] == [1]
     assert [one["operation"] for one in feed.rows("t", "changes") or []] == ["create", "insert", "insert", "delete"]
 
 
@@ -190,3 +245,31 @@ def test_missing_binlogs_make_every_table_stale(tmp_path: Path, archive: Path) -
     feed = fed(tmp_path, gap, "added")
     assert feed.run() is None
     assert "are missing" in (feed.property("t", STALE_REASON) or "")
+
+
+def test_the_report_says_what_stopped_the_feed_and_what_is_not_current_with_the_way_on(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = SmallFeed(
+        tmp_path, archive, "zero", statement_changes="named", tables=["zero.*", "statement.*", "keyless.*"]
+    )
+    for command in (["--once"], ["report", "--out", str(tmp_path / "page.html")]):
+        done = subprocess.run(
+            [sys.executable, "-m", "relay", "feed", *command, "--config", str(feed.config)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == (1 if command == ["--once"] else 0), done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.partition("</style>")[2]))
+    assert "The feed stopped at mysql-bin." in shown and "value_has_no_type" in shown
+    assert f"feed snapshot --config {feed.config} --table statement.t" in shown
+    assert "a change in statement format (update)" in shown
+    assert re.search(r"keyless\.t current mysql-bin\.\d+:\d+ .{0,40} 1 4 ", shown)
+    assert "<svg" in page and "src=" not in page and "http" not in page.replace("http-equiv", "")
+    assert feed.open().progress.stop is not None
+    goes_on = SmallFeed(
+        tmp_path, archive, "zero", statement_changes="named", exclude=["zero.t"], tables=["zero.*", "statement.*"]
+    )
+    assert goes_on.run() is None
+    assert goes_on.open().progress.stop is None

@@ -54,7 +54,7 @@ def test_replicas_go_on_behind_a_relay_that_came_back_from_its_bucket(
             wait_until(lambda: whole_files(store) >= 2, "two binlogs are in the bucket", 30)
             lose_disk(relay)
             lost_at = written()
-            told = restore(relay, "--download")
+            told = restore(relay, "--download", store=store)
             assert told["files"] >= 2
             relay.start()
             wait_until(lambda: written() > lost_at + 40, "the source was written to all the time", 30)
@@ -68,6 +68,54 @@ def test_replicas_go_on_behind_a_relay_that_came_back_from_its_bucket(
         # The copy goes on too, from the same place.
         wait_copied(store, *end)
         assert not relay.logged("mirror_refused")
+
+
+@pytest.mark.parametrize("source_name", ["mysql97", "mariadb"])
+def test_replicas_go_on_from_binlogs_that_stay_in_the_bucket_of_a_lost_relay(
+    servers: ServerFactory, store: S3Server, tmp_path: Path, source_name: str
+) -> None:
+    by_gtid = {"mysql97": {"auto_position": 1}, "mariadb": {"use_gtid": "slave_pos"}}.get(source_name, {})
+    options = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"] if source_name == "mysql97" else []
+    source = servers(source_name).start(server_id=1, options=options)
+    first = source.binlogs()[0].name
+    # One follows all the time; one was stopped long ago, and one is new: they need what is in the bucket.
+    near, late, new = (servers(source_name).start(server_id=number, options=options) for number in (2, 3, 4))
+    more = {"archive.tiers": {"read_cache": "1MiB"}, **http_section(web := free_port())}
+    with mirrored_relay(tmp_path / "relay", source, store, free_port(), more=more) as relay:
+        for replica in (near, late):
+            at = (None, None) if by_gtid else (first, 4)
+            replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, *at, connect_retry=1, **by_gtid)
+        with write_load(source, 0.005) as written:
+            wait_until(lambda: written() > 15, "the load has begun")
+            late.stop_replica()
+            wait_until(lambda: whole_files(store) >= 2, "two binlogs are in the bucket", 60)
+            lose_disk(relay)
+            lost_at = written()
+            told = restore(relay, "--from", store.options("relay-a").url, store=store)
+            assert told["files"] >= 2 and told["downloaded"] is False
+            held = {path.name for path in relay.archive.iterdir()}
+            in_bucket = [name.removesuffix(".place") for name in held if name.endswith(".place")]
+            assert len(in_bucket) == told["files"]
+            assert not {name for name in held if name in in_bucket or ".zst" in name}
+            relay.start()
+            late.start_replica()
+            new.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, first, 4, connect_retry=1)
+            wait_until(lambda: written() > lost_at + 40, "the source was written to all the time", 60)
+        end = source.master_status()
+        relay.wait_archived(*end)
+        wanted = source.checksum_tables(["load_"])
+        for replica in (near, late, new):
+            replica.wait_caught_up(*end, timeout=90)
+            assert replica.checksum_tables(["load_"]) == wanted, replica
+        assert (metric(web, "read_cache_fetches_total", source="bucket") or 0) > 0
+        assert metric(web, "read_cache_errors_total", kind="damaged") == 0
+        assert metric(web, "bucket_away") == 0
+        # The copy goes on from the same place, and is whole.
+        wait_copied(store, *end)
+        assert not relay.logged("mirror_refused") and not relay.logged("bucket_fails")
+        relay.stop()
+        done = relay.command("archive", "verify", "--deep")
+        assert done.returncode == 0, done.stdout
 
 
 def test_a_second_relay_on_a_copy_and_a_relay_of_another_archive_do_not_write_there(

@@ -3,7 +3,7 @@
     python -m tests.interop.tier_matrix [SOURCE...]
 
 One archive for each source, one S3 server for all. Prints a line for each replica that has the source's tables; ends at the first that
-has not. The suite has a part of it: test_tiers.py.
+has not. The suite has a part of it: test_tiers.py, test_tier_replicas.py.
 """
 
 import contextlib

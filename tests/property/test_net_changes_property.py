@@ -155,7 +155,9 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     def fresh() -> tuple[LakeTable, Any]:
         lake = DeltaLake(str(directory / str(next(numbers))), {}, connection)
-        return lake.create("current", ("shop", "t"), lake_schema(COLUMNS), {}, FeedPlace(1, 1, 4)), connection
+        return lake.create(
+            "current", ("shop", "t"), lake_schema(COLUMNS, has_key=True), {}, FeedPlace(1, 1, 4)
+        ), connection
 
     yield fresh
     connection.close()

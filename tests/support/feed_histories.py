@@ -129,6 +129,8 @@ class FeedHistory:
             if chance.random() < 0.3:
                 names = [one for one in names if one in table.key or chance.random() < 0.6] or names
             rows = [self.row(table, names) for _ in range(chance.randint(1, 5))]
+            if not table.key and chance.random() < 0.5:
+                rows += rows
             more = ""
             free = [one for one in names if one not in table.key]
             if word == "INSERT" and table.key and free and chance.random() < 0.3:
@@ -181,7 +183,23 @@ class FeedHistory:
         if table is None:
             return
         free = [one for one in table.columns if one not in (*table.key, "id")]
-        verb = chance.choice(("add", "add", "drop", "widen", "rename", "truncate", "index", "again", "default"))
+        verb = chance.choice(
+            (
+                "add",
+                "add",
+                "drop",
+                "widen",
+                "rename",
+                "truncate",
+                "index",
+                "again",
+                "default",
+                "call",
+                "swap",
+                "ghost",
+                "key",
+            )
+        )
         name = f"c{len(table.columns) + chance.randint(10, 99)}"
         if verb == "add" and name not in table.columns:
             kind = chance.choice(_TYPES)
@@ -219,9 +237,58 @@ class FeedHistory:
             self.run(f"TRUNCATE TABLE `{table.name}`")
         elif verb == "index" and free:
             self.run(f"CREATE INDEX i{chance.randint(1, 999)} ON `{table.name}` (`{chance.choice(free)}`)")
+        elif verb == "call":
+            self.call(table, f"{table.name[:20]}{chance.randint(1, 99)}")
+        elif verb == "swap" and len(self.tables) > 1:
+            other = chance.choice([one for one in self.tables.values() if one is not table])
+            if self.run(
+                f"RENAME TABLE `{table.name}` TO `between`, `{other.name}` TO `{table.name}`, `between` TO `{other.name}`"
+            ):
+                table.name, other.name = other.name, table.name
+                self.tables[table.name], self.tables[other.name] = table, other
+        elif verb == "ghost":
+            self.ghost(table)
+        elif verb == "key" and len(table.key) != 2:
+            self.key(table)
         elif verb == "again" and self.run(f"DROP TABLE `{table.name}`"):
             del self.tables[table.name]
             self.create(table.name, table.key)
+
+    def call(self, table: HistoryTable, name: str) -> None:
+        """Another name, perhaps with another column."""
+        if name in self.tables:
+            return
+        column = f"c{len(table.columns) + self.chance.randint(100, 200)}"
+        adds = self.chance.random() < 0.3
+        if self.run(
+            f"ALTER TABLE `{table.name}` ADD `{column}` INT, RENAME TO `{name}`"
+            if adds
+            else f"RENAME TABLE `{table.name}` TO `{name}`"
+        ):
+            del self.tables[table.name]
+            table.name = name
+            self.tables[name] = table
+            if adds:
+                table.columns[column] = "INT"
+
+    def ghost(self, table: HistoryTable) -> None:
+        """As an online schema change does it: a table like it gets another column, its rows, and its name."""
+        name, column = table.name, f"c{len(table.columns) + self.chance.randint(201, 300)}"
+        columns = ", ".join(f"`{one}`" for one in table.columns)
+        self.run(f"CREATE TABLE `_{name}_gho` LIKE `{name}`")
+        self.run(f"ALTER TABLE `_{name}_gho` ADD COLUMN `{column}` INT NOT NULL DEFAULT 3")
+        self.run(f"INSERT INTO `_{name}_gho` ({columns}) SELECT {columns} FROM `{name}`")
+        if self.run(f"RENAME TABLE `{name}` TO `_{name}_del`, `_{name}_gho` TO `{name}`"):
+            table.columns[column] = "INT"
+        self.run(f"DROP TABLE IF EXISTS `_{name}_del`")
+
+    def key(self, table: HistoryTable) -> None:
+        """The key away, or there again."""
+        if table.key:
+            if self.run(f"ALTER TABLE `{table.name}` DROP PRIMARY KEY"):
+                table.key = ()
+        elif self.run(f"ALTER TABLE `{table.name}` ADD PRIMARY KEY (id)"):
+            table.key = ("id",)
 
     def value(self, kind: str) -> str:
         """A value of a type, in SQL."""

@@ -4,8 +4,9 @@
 
 A MariaDB is written to all the time. Each time: the relay runs for a moment, is killed, and an archive is made from the bucket. It must
 be the source's binlogs up to a transaction's end, and never end before where it ended the time before. Now and then the oldest
-are purged at the relay, and `archive verify --cure` removes them from the bucket. At the end nothing is left over, in the bucket or
-on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest only.
+are purged at the relay, and `archive verify --purged --cure` removes them from the bucket. At the end nothing is left over, in the
+bucket or on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest
+only.
 """
 
 import argparse
@@ -43,9 +44,9 @@ def purge_oldest(relay: RelayProcess, source: Server) -> None:
     first = relay.sql("SHOW BINARY LOGS")[-1][0]
     relay.sql(f"PURGE BINARY LOGS TO '{first}'")
     relay.stop()
-    done = relay.command("archive", "verify", "--cure")
+    done = relay.command("archive", "verify", "--purged", "--cure")
     assert "was removed" in done.stdout, done.stdout + done.stderr
-    done = relay.command("archive", "verify", "--cure")
+    done = relay.command("archive", "verify", "--purged", "--cure")
     assert done.returncode == 0, done.stdout + done.stderr
     source.sql(f"PURGE BINARY LOGS TO '{first}'")
 

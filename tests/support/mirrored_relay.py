@@ -2,10 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from relay.mirror.mirror_parts import part_of
+from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
+from relay.object_store.object_store import ObjectStore
 from tests.support.chain import wait_until
 from tests.support.relay_process import Endpoint, RelayProcess
 from tests.support.s3_server import S3Server
@@ -43,8 +46,13 @@ def lose_disk(relay: RelayProcess) -> None:
     shutil.rmtree(relay.archive.parent)
 
 
-def restore(relay: RelayProcess, *words: str) -> dict[str, Any]:
-    """`archive restore`; what it says."""
+def restore(relay: RelayProcess, *words: str, store: S3Server | None = None) -> dict[str, Any]:
+    """`archive restore`; what it says. store: where nobody has written for a minute: the lost relay is dead."""
+    if store is not None:
+        bucket = ObjectStore(store.options("relay-a"))
+        about = read_archive_object(bucket)
+        assert about is not None
+        bucket.put_bytes(ARCHIVE_KEY, replace(about, time=0.0).encode())
     done = relay.command("archive", "restore", "--json", *words)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)

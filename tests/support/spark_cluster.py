@@ -27,7 +27,7 @@ import pytest
 from deploy.servers.process import start_process
 from tests.support.free_port import free_port
 
-_READY_S: Final = 60.0
+_READY_S: Final = 180.0
 _LOOPBACK: Final = "127.0.0.1"
 # What lives for one proof: to compile it well costs more than it saves.
 _BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -129,7 +129,8 @@ class SparkCluster:
     def _wait(self, is_there: Callable[[], bool], log: Path) -> None:
         deadline = time.monotonic() + _READY_S
         while True:
-            with contextlib.suppress(OSError):  # the master does not listen yet
+            # the master does not listen yet, or its page is there before what it tells
+            with contextlib.suppress(OSError, ValueError):
                 if is_there():
                     return
             if time.monotonic() > deadline:

@@ -21,15 +21,12 @@ from typing import Final, NamedTuple, Self
 _READ_BYTES: Final = 256 << 10
 _LENGTH: Final = re.compile(rb"^content-length:\s*(\d+)\s*$", re.IGNORECASE | re.MULTILINE)
 _RANGE: Final = re.compile(rb"^range:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
-_THROTTLED: Final = (
-    b'<?xml version="1.0" encoding="UTF-8"?>'
-    b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-)
 
 
 class Fault(enum.Enum):
     """What becomes of a request. CUT: half of the answer's body, then a reset. HALF: the same, as if it were all. WRONG: a byte of the
-    body is another. SILENT: no answer until the proxy is told `end_silence`. RESET: a reset without an answer."""
+    body is another. SILENT: no answer until the proxy is told `end_silence`. RESET: a reset without an answer. TIMED_OUT, ABORTED,
+    SKEWED: as S3 says so."""
 
     THROTTLED = "503"
     CUT = "cut"
@@ -37,6 +34,30 @@ class Fault(enum.Enum):
     WRONG = "wrong"
     SILENT = "silent"
     RESET = "reset"
+    TIMED_OUT = "RequestTimeout"
+    ABORTED = "OperationAborted"
+    SKEWED = "RequestTimeTooSkewed"
+
+
+_ANSWERS: Final = {
+    Fault.THROTTLED: (b"503 Slow Down", "SlowDown", "Please reduce your request rate."),
+    Fault.TIMED_OUT: (
+        b"400 Bad Request",
+        Fault.TIMED_OUT.value,
+        "Your socket connection was not read from or written to.",
+    ),
+    Fault.ABORTED: (
+        b"409 Conflict",
+        Fault.ABORTED.value,
+        "A conflicting conditional operation is currently in progress.",
+    ),
+    Fault.SKEWED: (
+        b"403 Forbidden",
+        Fault.SKEWED.value,
+        "The difference between the request time and the server's is too large.",
+    ),
+}
+"""Status, code and message of those that are answers."""
 
 
 class StorageRequest(NamedTuple):
@@ -86,6 +107,12 @@ class StorageFaults:
 
         with self._lock:
             self._orders.append(_Order(fault, times, fits))
+
+    def order_behind(self, passed: int, fault: Fault) -> None:
+        """`passed` more requests pass; all behind them meet the fault until `forgive`."""
+        left = iter(range(passed))
+        with self._lock:
+            self._orders.append(_Order(fault, 1 << 30, lambda _request: next(left, None) is None))
 
     def forgive(self) -> None:
         """No more faults."""
@@ -177,12 +204,13 @@ class StorageFaults:
         if fault is Fault.RESET:
             _reset(client)
             return False
-        if fault is Fault.THROTTLED:
+        if fault in _ANSWERS:
+            status, code, message = _ANSWERS[fault]
+            body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
             asked.pass_body(_length(head), lambda data: None)
             client.sendall(
-                b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n"
-                % len(_THROTTLED)
-                + (b"" if method == b"HEAD" else _THROTTLED)
+                b"HTTP/1.1 %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+                + (b"" if method == b"HEAD" else body)
             )
             return True
         server.sendall(head)

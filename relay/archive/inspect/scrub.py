@@ -1,7 +1,8 @@
 """The scrub: all that is archived is read again, file by file and slowly, before somebody needs it.
 
 A file is due when its last whole check is older than the interval. What `archive verify --deep` would find of it, this finds. Of one
-that is packed on the disk the stored bytes are read, each frame and the binlog's digest; what is in a bucket is not read here.
+that is packed on the disk the stored bytes are read, each frame and the binlog's digest; what is in a bucket is not
+read here, but what is known to be damaged: it may be there again.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.inspect.file_check import check_file
 from relay.archive.read.open_file import PackedLayer
-from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveUnavailable
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
@@ -101,14 +102,15 @@ class Scrub:
     # --- the loop's side ---------------------------------------------------------------------------------------------
 
     def _sealed(self) -> list[tuple[Generation, ArchivedFile]]:
-        # To read a bucket again and again costs money: `archive verify --deep` does.
-        reads_packed = isinstance(self._layer, PackedLayer)
         return [
-            (one, file)
-            for one in self._archive.all
-            for file in one.files
-            if file.sealed and (file.tier is Tier.HOT or (reads_packed and file.tier is Tier.COLD))
+            (one, file) for one in self._archive.all for file in one.files if file.sealed and self._reads(one, file)
         ]
+
+    def _reads(self, generation: Generation, file: ArchivedFile) -> bool:
+        if file.tier is Tier.HOT or not isinstance(self._layer, PackedLayer):
+            return file.tier is Tier.HOT
+        # To read a bucket again and again costs money: `archive verify --deep` does. What it seemed to have lost may be there again.
+        return file.tier is Tier.COLD or generation.damaged_files.first(file.name) is not None
 
     async def _run(self) -> None:
         while True:
@@ -165,6 +167,9 @@ class Scrub:
         self._tried[generation.number, file.number] = time.time()
         try:
             findings = await asyncio.get_running_loop().run_in_executor(self._thread, check)
+        except ArchiveUnavailable as error:
+            log.warning("scrub_put_off", file=file.name, why=error.what, note="it is tried again in a day")
+            return
         except OSError as error:
             if error.errno in NOT_OF_A_FILE:
                 log.warning("scrub_put_off", file=file.name, why=error.strerror, note="it is tried again in a day")

@@ -134,10 +134,11 @@ class PackedLayer(FileLayer, ABC):
     def check_packed(
         self, path: Path, file: ArchivedFile, on_progress: Callable[[int], None]
     ) -> Iterator[ArchiveFinding]:
-        """Reads all stored bytes of the binlog at `path`, which is packed on this disk, and compares them with what was noted.
+        """Reads all stored bytes of the binlog at `path`, which is packed, and compares them with what was noted.
 
         Where the binlog itself is not what was archived, the finding has a `boundary`. on_progress: gets the bytes read since its
-        last call, and may raise to end the check. Blocking. Raises: OSError, FileNotFoundError where it is not there.
+        last call, and may raise to end the check. Blocking. Raises: OSError, FileNotFoundError where it is not on the disk;
+        ArchiveUnavailable where it is in a bucket that cannot be read now.
         """
 
 

@@ -31,7 +31,7 @@ from relay.archive.catalog.salvage import salvage
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.recovery.file_recovery import recover_file
-from relay.archive.recovery.placed_files import Placed, find_placed
+from relay.archive.recovery.placed_files import FoundPlaces, Placed, find_placed
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_archived_file
 from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX, PlaceNote
@@ -56,6 +56,8 @@ from relay.archive.storage.ledger_kinds import (
     CATALOG_SET_ASIDE,
     FILE_MISSING,
     NEWEST_SHORTENED,
+    PLACE_UNREADABLE,
+    PLAIN_SET_ASIDE,
     PURGED,
 )
 from relay.archive.storage.origin import Origin
@@ -66,7 +68,7 @@ from relay.packed.packed_facts import plain_name
 
 log = structlog.get_logger(__name__)
 
-_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
+_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, PLACE_UNREADABLE})
 """Findings that are there again at every open: one ledger row is enough."""
 
 
@@ -144,7 +146,9 @@ class Recovery:
                 self._record(catalog)
                 forget_intent(self._layer, self._directory)
             catalogued = {file.name: file for file in catalog.files()}
-            self._placed, self._notes = find_placed(self._layer, self._directory, listing.files, catalogued.values())
+            found = find_placed(self._layer, self._directory, listing.files, catalogued.values())
+            self._placed, self._notes = found.placed, found.notes
+            self._note_places(catalog, found)
             # What is packed is not read again: it was compared, byte for byte, when it was moved.
             known = {name: file for name, file in catalogued.items() if not force or name in self._placed}
             names |= self._placed.keys()
@@ -276,8 +280,31 @@ class Recovery:
                 )
         return dict(sorted(held.items()))
 
+    def _note_places(self, catalog: Catalog, found: FoundPlaces) -> None:
+        """Plain files that are in the way of what is packed, and notes that cannot be read."""
+        for name, why in found.not_whole.items():
+            self._find(
+                PLAIN_SET_ASIDE,
+                name,
+                0,
+                f"{name} is in the place of the packed binlog and is not whole: {why}. It is kept as {name}{QUARANTINE_INFIX}0, and "
+                f"the packed one is served, as before. To use another file in its place: remove {self._placed[name].stored_name} and "
+                f"{name}{PLACE_SUFFIX} first.",
+            )
+        self._record(catalog)
+        for name in found.not_whole:
+            self._keep_aside(name)
+        for name, why in found.unreadable.items():
+            self._find(
+                PLACE_UNREADABLE,
+                name,
+                0,
+                f"{name}{PLACE_SUFFIX}, which says where the binlog is, cannot be read: {why}. If the binlog is anywhere, it is in the "
+                f"bucket; it is not served. Stop the relay, put the bucket's own {name}{PLACE_SUFFIX} in its place, and start it.",
+            )
+
     def _note_foreign(self, names: list[str], held: dict[int, str]) -> None:
-        mine = set(held.values())
+        mine, there = set(held.values()), set(names)
         strange = [
             name
             for name in names
@@ -289,8 +316,11 @@ class Recovery:
                 (CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")
             ):
                 continue
-            if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(name.rpartition(".")[0]):
-                self._layer.unlink(self._directory / name)
+            binlog = name.rpartition(".")[0]
+            if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(binlog):
+                # A note is never removed: what it is of may be in the bucket, and nowhere else.
+                if binlog + PLACE_SUFFIX not in there:
+                    self._layer.unlink(self._directory / name)
                 continue
             if QUARANTINE_INFIX in name or DAMAGED_INFIX in name:
                 continue

@@ -231,10 +231,10 @@ class FileLayer:
         found = os.statvfs(directory)
         return found.f_bavail * found.f_frsize
 
-    def free_share(self, directory: Path) -> float:
-        """Which part of its file system may still be written. Raises: OSError."""
+    def whole_bytes(self, directory: Path) -> int:
+        """How large its file system is. Raises: OSError."""
         found = os.statvfs(directory)
-        return found.f_bavail / found.f_blocks if found.f_blocks else 1.0
+        return found.f_blocks * found.f_frsize
 
     def free_inodes(self, directory: Path) -> int | None:
         """How many files may still be made there; None: the file system does not count them. Raises: OSError."""

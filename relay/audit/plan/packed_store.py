@@ -2,11 +2,13 @@
 
 import importlib.util
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Final
 
+from relay.audit.plan.read_finding import StorageSilent
 from relay.audit.plan.store import LocalReader, LocalStore, Reader, RemoteStore, Store, plain_path
-from relay.object_store.object_errors import ObjectMissing, ObjectStoreError
+from relay.object_store.object_errors import ObjectMissing, ObjectStoreError, StoreUnreachable
 from relay.packed.packed_facts import plain_name
 from relay.packed_reads.named_binlog import bucket_of, open_binlog, open_object
 
@@ -21,7 +23,7 @@ def store_of(path: str) -> Store:
         return ArchiveStore()
     if scheme in _BUCKETS and importlib.util.find_spec("obstore") is not None:
         return BucketStore(path)
-    return RemoteStore(path)
+    return AskedStore(path)
 
 
 class ArchiveStore(LocalStore):
@@ -35,11 +37,65 @@ class ArchiveStore(LocalStore):
                 return LocalReader(place)
             except FileNotFoundError:
                 pass
-        return open_binlog(place)
+        with _silence_told(path):
+            return AskedReader(open_binlog(place), path)
+
+
+@contextmanager
+def _silence_told(path: str) -> Iterator[None]:
+    """Raises: StorageSilent in place of an OSError that comes of a bucket without an answer."""
+    try:
+        yield
+    except (OSError, ObjectStoreError) as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, StoreUnreachable | ConnectionError | TimeoutError):
+                what = cause.text if isinstance(cause, StoreUnreachable) else cause
+                raise StorageSilent(
+                    f"{path} could not be read: {what}. Nothing of it is left out: the read fails, and is to be done again "
+                    "when the storage answers."
+                ) from None
+            cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        raise
+
+
+class AskedReader:
+    """An open file whose bytes may come from a bucket. All raise StorageSilent."""
+
+    def __init__(self, reader: Reader, path: str) -> None:
+        self._reader = reader
+        self._path = path
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        with _silence_told(self._path):
+            return self._reader.size
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`."""
+        with _silence_told(self._path):
+            return self._reader.read_into(view, offset)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._reader.close()
+
+
+class AskedStore(RemoteStore):
+    """A file system that fsspec knows; where it gives no answer to a read, StorageSilent is raised."""
+
+    def open(self, path: str) -> Reader:
+        """Opens a file for reading."""
+        with _silence_told(path):
+            return AskedReader(super().open(path), path)
 
 
 class BucketStore:
-    """A bucket. Paths are URLs; credentials and endpoint come from the environment, of each machine that reads."""
+    """A bucket; where it gives no answer, StorageSilent is raised.
+
+    Paths are URLs; credentials and endpoint come from the environment, of each machine that reads.
+    """
 
     def __init__(self, url: str) -> None:
         """Raises: OSError."""
@@ -57,7 +113,8 @@ class BucketStore:
         """Whether there is an object at `path`."""
         key = self._key(path)
         try:
-            return bool(key) and self._store.head(key).key == key
+            with _silence_told(path):
+                return bool(key) and self._store.head(key).key == key
         except ObjectMissing:
             return False
         except ObjectStoreError as error:
@@ -70,9 +127,10 @@ class BucketStore:
     def _below(self, directory: str) -> Iterator[str]:
         folder = self._key(directory)
         try:
-            for facts in self._store.list(folder):
-                if not folder or facts.key.startswith(f"{folder}/"):
-                    yield facts.key.removeprefix(folder).lstrip("/")
+            with _silence_told(directory):
+                for facts in self._store.list(folder):
+                    if not folder or facts.key.startswith(f"{folder}/"):
+                        yield facts.key.removeprefix(folder).lstrip("/")
         except ObjectStoreError as error:
             raise OSError(5, error.text, directory) from error
 
@@ -87,4 +145,5 @@ class BucketStore:
 
     def open(self, path: str) -> Reader:
         """Opens an object; a packed binlog gives its plain bytes."""
-        return open_object(self._store, self._key(path))
+        with _silence_told(path):
+            return AskedReader(open_object(self._store, self._key(path)), path)

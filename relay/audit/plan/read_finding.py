@@ -59,6 +59,16 @@ def stop_at(finding: Finding) -> BinlogUnreadable:
     return BinlogUnreadable(finding.file, finding.position, finding.name, finding.text)
 
 
+class StorageSilent(Exception):
+    """A bucket gave no answer, or said "later", after all tries: nothing is known of the file, so it is no finding.
+
+    No OSError: whoever goes on without a file that cannot be opened would go on without one that is there.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+
+
 LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk"})
 """Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
 

@@ -27,10 +27,14 @@ class ConfigError(Exception):
 
 
 class Wrong(ValueError):
-    """A value that is refused, with the two halves of its Problem. For the checks of single values."""
+    """A value that is refused, with the two halves of its Problem. For the checks of single values.
 
-    def __init__(self, what: str, instead: str) -> None:
+    is_shown: the value is no secret.
+    """
+
+    def __init__(self, what: str, instead: str, *, is_shown: bool = True) -> None:
         super().__init__(what)
+        self.is_shown = is_shown
         self.what = what
         self.instead = instead
 

@@ -32,7 +32,9 @@ def check_tiers(data: Mapping[str, Any], findings: Findings) -> None:
 
 
 def _check_rules(tiers: Mapping[str, Any], has_bucket: bool, findings: Findings) -> None:
-    if not any(key in tiers for key in _LIMITS):
+    # What a mirror copies, or a restore has left in the bucket, is packed and read by these too.
+    used = _LIMITS if not has_bucket else (*_LIMITS, "level", "read_cache")
+    if not any(key in tiers for key in used):
         what = "there is no rule in it, so nothing would ever be moved"
         findings.problem(
             "archive.tiers", what, "Write cold_after, hot_bytes, object_after or cold_bytes, or leave it out"

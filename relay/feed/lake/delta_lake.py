@@ -1,20 +1,24 @@
 """Tables of Delta, by delta-rs: no JVM. The place is the version in the `txn` action of each commit."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 
 from relay.feed.lake.lake_names import folder_name
-from relay.feed.lake.lake_rows import evolved_batch, matching_rows
-from relay.feed.lake.lake_table import APP_ID, ColumnsChange
+from relay.feed.lake.lake_rows import evolved_batch, matching_rows, plain_schema
+from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 
 _BATCH_ROWS: Final = 1 << 16
 _PLACE: Final = "binlog-relay.place"
+_DAY_OF: Final = "binlog-relay.day-of"
+DAY: Final = "day"
 _WRITER: Final = WriterProperties(compression="SNAPPY")
 
 
@@ -79,6 +83,9 @@ class DeltaLakeTable:
 
     def append(self, rows: pa.Table, place: FeedPlace) -> None:
         """More rows."""
+        if self._by_day:
+            day_of = self._table.metadata().configuration.get(_DAY_OF) or "time"
+            rows = rows.append_column(DAY, rows.column(day_of).cast(pa.date32()))
         write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_WRITER)
         self._table.update_incremental()
 
@@ -122,6 +129,10 @@ class DeltaLakeTable:
         reader = self.scan()
         self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place)
 
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+        """Other columns and these rows in place of all there are."""
+        self._overwrite(schema, iter(rows), place)
+
     def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace) -> None:
         write_deltalake(
             self._table,
@@ -147,6 +158,24 @@ class DeltaLakeTable:
         dataset = table.to_pyarrow_dataset()
         return dataset.scanner(columns=list(columns) if columns else None, batch_size=_BATCH_ROWS).to_reader()
 
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+        wanted = pc.field(column) >= pa.scalar(since, pa.timestamp("us", "UTC"))
+        if self._by_day:
+            wanted = wanted & (pc.field(DAY) >= pa.scalar(since.astimezone(UTC).date()))
+        dataset = self._table.to_pyarrow_dataset()
+        return dataset.scanner(columns=list(columns), filter=wanted, batch_size=_BATCH_ROWS).to_reader()
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        files = pa.table(self._table.get_add_actions(flatten=True))
+        return {
+            "rows": int(pc.sum(files.column("num_records")).as_py() or 0),
+            "bytes": int(pc.sum(files.column("size_bytes")).as_py() or 0),
+            "files": files.num_rows,
+            "commits": self._table.version() + 1,
+        }
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""
         return matching_rows(self._connection, self.scan(), keys, self.schema)
@@ -159,9 +188,26 @@ class DeltaLakeTable:
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
         """Takes away files that only older versions have."""
         gone = self._table.vacuum(retention_hours=keep_hours, dry_run=False, enforce_retention_duration=False)
+        gone += self._table.vacuum(
+            retention_hours=max(keep_hours, STRAY_HOURS), dry_run=False, enforce_retention_duration=False, full=True
+        )
         self._table.create_checkpoint()
         self._table.cleanup_metadata()
         return {"files_removed": len(gone)}
+
+    def forget(self, column: str, before: datetime) -> None:
+        """Takes rows away whose time is before `before`; of a table by days all files of the days before it."""
+        before = before.astimezone(UTC)
+        if self._by_day:
+            self._table.delete(f"{DAY} < CAST('{before.date().isoformat()}' AS DATE)")
+        else:
+            kind = 'Timestamp(Microsecond, Some("UTC"))'
+            self._table.delete(f"{_name(column)} < arrow_cast('{before.isoformat()}', '{kind}')")
+        self._table.update_incremental()
+
+    @property
+    def _by_day(self) -> bool:
+        return DAY in self._table.metadata().partition_columns
 
     def places(self) -> Iterable[tuple[int, FeedPlace]]:
         """(version, place) of the versions that there still are."""
@@ -174,14 +220,7 @@ class DeltaLakeTable:
 
 def arrow_schema_of(table: DeltaTable) -> pa.Schema:
     """The table's columns as Arrow's, texts and bytes with 32-bit offsets."""
-    found = pa.schema(table.schema().to_arrow())
-    plain = {
-        pa.large_string(): pa.string(),
-        pa.large_binary(): pa.binary(),
-        pa.string_view(): pa.string(),
-        pa.binary_view(): pa.binary(),
-    }
-    return pa.schema([pa.field(one.name, plain.get(one.type, one.type)) for one in found])
+    return plain_schema(pa.schema(table.schema().to_arrow()))
 
 
 def _name(column: str) -> str:
@@ -208,12 +247,23 @@ class DeltaLake:
         return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
 
     def create(
-        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+        self,
+        kind: str,
+        name: tuple[str, str],
+        schema: pa.Schema,
+        properties: Mapping[str, str],
+        place: FeedPlace,
+        *,
+        day_of: str = "",
     ) -> DeltaLakeTable:
-        """An empty table."""
+        """An empty table. `day_of`: its files are of one day of this column each, which is in the column `day`."""
+        if day_of:
+            schema = schema.append(pa.field(DAY, pa.date32()))
+            properties = {**properties, _DAY_OF: day_of}
         made = DeltaTable.create(
             self.address(kind, *name),
             schema=schema,
+            partition_by=[DAY] if day_of else None,
             mode="error",
             storage_options=self._options,
             configuration={"delta.checkpointInterval": "20", **properties},

@@ -16,21 +16,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual
-from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThan, LessThanOrEqual
+from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files, pyarrow_to_schema
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.schema import assign_fresh_schema_ids
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.name_mapping import MappedField, NameMapping
+from pyiceberg.transforms import DayTransform
 
 from relay.feed.lake.lake_names import folder_name
-from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows
-from relay.feed.lake.lake_table import CannotEvolve, ColumnsChange
+from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema
+from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange
+from relay.feed.lake.unused_files import files_named, remove_files, stray_files
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED
 
 _PLACE: Final = "binlog-relay.place"
-_PLAIN: Final = {
-    pa.large_string(): pa.string(),
-    pa.large_binary(): pa.binary(),
-}
+_FILE_ROWS: Final = 500_000
 _OPTIONS: Final = {
     "AWS_ENDPOINT_URL": "s3.endpoint",
     "AWS_REGION": "s3.region",
@@ -55,8 +57,7 @@ class IcebergLakeTable:
     @property
     def schema(self) -> pa.Schema:
         """Its columns."""
-        found = self._table.schema().as_arrow()
-        return pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in found])
+        return schema_of(self._table.schema())
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -199,6 +200,31 @@ class IcebergLakeTable:
             self._replace(transaction, self._table.scan().plan_files(), None, rows, place)
         self._refresh()
 
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+        """Other columns and these rows in place of all there are."""
+        files = list(self._table.scan().plan_files())
+        with self._table.transaction() as transaction:
+            self._take_columns(transaction, schema)
+            kept = schema_of(transaction.table_metadata.schema())
+            self._replace(transaction, files, None, _in_tables(rows, kept), place)
+        self._refresh()
+
+    def _take_columns(self, transaction: Transaction, schema: pa.Schema) -> None:
+        """These columns and no others: those of another type are other columns then."""
+        known = self.schema
+        other = [
+            one.name for one in known if schema.get_field_index(one.name) < 0 or schema.field(one.name).type != one.type
+        ]
+        if other:
+            with transaction.update_schema(allow_incompatible_changes=True) as update:
+                for name in other:
+                    update.delete_column((name,))
+        added = [one for one in schema if known.get_field_index(one.name) < 0 or one.name in other]
+        if added:
+            with transaction.update_schema() as update:
+                for field in added:
+                    update.add_column((field.name,), _iceberg_type(field))
+
     def _clear_and_change(self, schema: pa.Schema, place: FeedPlace) -> None:
         """No rows, and these columns: those of another type are other columns then."""
         with self._table.transaction() as transaction:
@@ -236,14 +262,32 @@ class IcebergLakeTable:
         if version is not None and version:
             snapshot = self._table.snapshot_by_id(version)
             if snapshot is not None and snapshot.schema_id is not None:
-                then = self._table.schemas()[snapshot.schema_id].as_arrow()
-                schema = pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in then])
+                schema = schema_of(self._table.schemas()[snapshot.schema_id])
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
         scan = self._table.scan(selected_fields=tuple(schema.names), snapshot_id=version or None)
         if version == 0 or self._table.current_snapshot() is None:
             return pa.RecordBatchReader.from_batches(schema, [])
         return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
+
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        if self._table.current_snapshot() is None:
+            return pa.RecordBatchReader.from_batches(schema, [])
+        least: Any = GreaterThanOrEqual
+        wanted = least(column, since.astimezone(UTC).isoformat())
+        scan = self._table.scan(row_filter=wanted, selected_fields=tuple(columns))
+        return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        snapshot = self._table.current_snapshot()
+        summary = snapshot.summary if snapshot is not None else None
+        names = {"rows": "total-records", "bytes": "total-files-size", "files": "total-data-files"}
+        told = {name: int((summary.get(key) if summary is not None else None) or 0) for name, key in names.items()}
+        metadata: Any = self._table.metadata
+        return {**told, "commits": metadata.last_sequence_number}
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""
@@ -252,13 +296,7 @@ class IcebergLakeTable:
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
         """Files of less than half of the wanted size into larger ones, some at a time."""
         done = {"files_removed": 0, "files_added": 0}
-        small = [one for one in self._table.scan().plan_files() if one.file.file_size_in_bytes < target_bytes // 2]
-        while len(small) > 1:
-            group: list[Any] = []
-            size = 0
-            while small and (size < target_bytes or len(group) < 2):
-                group.append(small.pop())
-                size += group[-1].file.file_size_in_bytes
+        for group in list(self._small_groups(target_bytes)):
             metadata, io = self._table.metadata, self._table.io
             scan = ArrowScan(
                 table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
@@ -277,13 +315,42 @@ class IcebergLakeTable:
             done["files_added"] += len(made)
         return done
 
+    def _small_groups(self, target_bytes: int) -> Iterator[list[Any]]:
+        """Small files of one day each, as many as make a large one."""
+        days: dict[str, list[Any]] = {}
+        for one in self._table.scan().plan_files():
+            if one.file.file_size_in_bytes < target_bytes // 2:
+                days.setdefault(repr(one.file.partition), []).append(one)
+        for small in days.values():
+            while len(small) > 1:
+                group: list[Any] = []
+                size = 0
+                while small and (size < target_bytes or len(group) < 2):
+                    group.append(small.pop())
+                    size += group[-1].file.file_size_in_bytes
+                yield group
+
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
-        """Takes older snapshots out of the table. Their files stay: pyiceberg has no call that removes them."""
-        before = datetime.now(UTC) - timedelta(hours=keep_hours)
-        count = len(self._table.snapshots())
+        """Takes older snapshots out of the table, and their files away: pyiceberg leaves them. A crash in between leaves strays."""
+        now = datetime.now(UTC)
+        snapshots = self._table.snapshots()
+        named = files_named(self._table, snapshots)
+        before = now - timedelta(hours=keep_hours)
         self._table.maintenance.expire_snapshots().older_than(before.replace(tzinfo=None)).commit()
         self._refresh()
-        return {"snapshots_removed": count - len(self._table.snapshots())}
+        there = self._table.snapshots()
+        gone = named - files_named(self._table, there)
+        count = remove_files(self._table, gone)
+        count += remove_files(
+            self._table, stray_files(self._table, now - timedelta(hours=max(keep_hours, STRAY_HOURS)))
+        )
+        return {"snapshots_removed": len(snapshots) - len(there), "files_removed": count}
+
+    def forget(self, column: str, before: datetime) -> None:
+        """Takes rows away whose time is before `before`."""
+        earlier: Any = LessThan
+        self._table.delete(earlier(column, before.astimezone(UTC).isoformat()))
+        self._refresh()
 
     def places(self) -> Iterable[tuple[int, FeedPlace]]:
         """(snapshot, place) of the snapshots that there still are."""
@@ -294,6 +361,30 @@ class IcebergLakeTable:
 
     def _refresh(self) -> None:
         self._table.refresh()
+
+
+def schema_of(schema: Any) -> pa.Schema:
+    """Iceberg's columns as Arrow's."""
+    return plain_schema(schema.as_arrow())
+
+
+def _in_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Batches as tables of a file's size, with the columns in the schema's order."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        arrays = [batch.column(batch.schema.get_field_index(one.name)) for one in schema]
+        held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        if sum(one.num_rows for one in held) >= _FILE_ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _numbers(schema: pa.Schema) -> NameMapping:
+    """Columns by their place: what Iceberg wants of a schema before it has numbers."""
+    field: Any = MappedField
+    return NameMapping([field(field_id=number + 1, names=[one.name]) for number, one in enumerate(schema)])
 
 
 def _iceberg_type(field: pa.Field) -> Any:
@@ -356,16 +447,30 @@ class IcebergLake:
             return None
 
     def create(
-        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+        self,
+        kind: str,
+        name: tuple[str, str],
+        schema: pa.Schema,
+        properties: Mapping[str, str],
+        place: FeedPlace,
+        *,
+        day_of: str = "",
     ) -> IcebergLakeTable:
-        """An empty table."""
+        """An empty table. `day_of`: its files are of one day of this column each."""
         identifier = self._identifier(kind, *name)
         with suppress(Exception):
             self._catalog.create_namespace_if_not_exists(identifier[0])
         folders = "/".join((kind, *(folder_name(one) for one in name if one)))
+        columns: Any = schema
+        spec = UNPARTITIONED_PARTITION_SPEC
+        if day_of:
+            columns = assign_fresh_schema_ids(pyarrow_to_schema(schema, name_mapping=_numbers(schema)))
+            source = columns.find_field(day_of).field_id
+            spec = PartitionSpec(PartitionField(source, 1000, DayTransform(), f"{day_of}_day"))
         made = self._catalog.create_table(
             identifier,
-            schema,
+            columns,
+            partition_spec=spec,
             location=f"{self._root}/{folders}",
             properties={
                 _PLACE: str(place.version),

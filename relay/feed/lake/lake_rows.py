@@ -1,12 +1,26 @@
 """Rows of a lake by keys, and with other columns."""
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.feed.lake.lake_table import ColumnsChange
+from relay.feed.rows.equal_rows import numbered
+
+_PLAIN: Final = {
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+}
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The same columns, texts and bytes with 32-bit offsets."""
+    return pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in schema])
 
 
 def matching_rows(
@@ -47,6 +61,12 @@ def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table
 
 def _naive(column: Any) -> Any:
     return column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) and column.type.tz else column
+
+
+def changed_rows(batches: Iterable[pa.RecordBatch], change: ColumnsChange) -> Iterator[pa.RecordBatch]:
+    """All rows with the columns behind the change."""
+    rows = (evolved_batch(batch, change) for batch in batches)
+    yield from numbered(rows, change.schema) if change.numbered else rows
 
 
 def evolved_batch(batch: pa.RecordBatch, change: ColumnsChange) -> pa.RecordBatch:

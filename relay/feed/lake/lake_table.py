@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -15,17 +16,22 @@ SNAPSHOT: Final = "binlog-relay.snapshot"
 """Properties of a table: since when it may be wrong, why, and how far its snapshot is."""
 
 
+STRAY_HOURS: Final = 24
+"""A file that no version has is not taken away before: a commit may be on its way that names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnsChange:
     """What becomes of a table's columns: `schema` behind it, `renamed` {new: old}, `filled` {column: value of all rows there are}.
 
-    `emptied`: no row is kept.
+    `emptied`: no row is kept. `numbered`: the rows have no key any more, and get names of their own.
     """
 
     schema: pa.Schema
     renamed: Mapping[str, str] = field(default_factory=dict)
     filled: Mapping[str, Any] = field(default_factory=dict)
     emptied: bool = False
+    numbered: bool = False
 
 
 class CannotEvolve(Exception):
@@ -66,6 +72,9 @@ class LakeTable(Protocol):
     def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
         """Other columns."""
 
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+        """Other columns and these rows in place of all there are."""
+
     def advance(self, place: FeedPlace) -> None:
         """A commit without data."""
 
@@ -75,6 +84,12 @@ class LakeTable(Protocol):
     def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
         """Its rows, of its newest version or an older one."""
 
+    def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
+        """Its rows whose time is `since` or later."""
+
+    def facts(self) -> Mapping[str, int]:
+        """How many rows, files and bytes its newest version has, and how many commits there were."""
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys, with all columns."""
 
@@ -82,7 +97,10 @@ class LakeTable(Protocol):
         """Small files into larger ones."""
 
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
-        """Takes away what only versions older than so many hours have."""
+        """Takes away what only versions older than so many hours have, and files that no version ever had, once they are old."""
+
+    def forget(self, column: str, before: datetime) -> None:
+        """Takes rows away whose time is before `before`. A commit without a place."""
 
     def places(self) -> Iterable[tuple[int, FeedPlace]]:
         """(version, place) of the versions that there still are, oldest first."""
@@ -95,9 +113,16 @@ class Lake(Protocol):
         """A table that is there."""
 
     def create(
-        self, kind: str, name: tuple[str, str], schema: pa.Schema, properties: Mapping[str, str], place: FeedPlace
+        self,
+        kind: str,
+        name: tuple[str, str],
+        schema: pa.Schema,
+        properties: Mapping[str, str],
+        place: FeedPlace,
+        *,
+        day_of: str = "",
     ) -> LakeTable:
-        """An empty table, which is fed up to `place`."""
+        """An empty table, which is fed up to `place`. `day_of`: its files are of one day of this column each."""
 
     def address(self, kind: str, schema: str, table: str) -> str:
         """Where others find it: a path, a URL or a name."""

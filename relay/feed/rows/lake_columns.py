@@ -13,6 +13,8 @@ from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Ta
 SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"
 NUMBER_COLUMN: Final = "_number"
+ROW: Final = "_row"
+"""Of a table without a key: with _sequence a name of the row's own."""
 _OWN: Final = frozenset((SEQUENCE, DELETED, NUMBER_COLUMN))
 _TYPE: Final = re.compile(r"\s*([a-z][a-z0-9]*)\s*(?:\(([^)]*)\))?(.*)", re.IGNORECASE | re.DOTALL)
 _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
@@ -126,15 +128,16 @@ def lake_columns(table: Table, place: str) -> list[LakeColumn]:
             raise table_stop(
                 "labels_unknown", place, name, f"The server shows not all texts of column {column.name}, {column.type}."
             )
-        if column.name.lower() in _OWN:
+        if column.name.lower() in _OWN or (column.name.lower() == ROW and not lake_key(table)):
             raise table_stop("column_name", place, name, f"The feed has a column {column.name} of its own.")
         found.append(made)
     return found
 
 
-def lake_schema(columns: list[LakeColumn]) -> pa.Schema:
+def lake_schema(columns: list[LakeColumn], *, has_key: bool) -> pa.Schema:
     """What a table of these columns is in a lake."""
-    return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), pa.field(SEQUENCE, pa.int64())])
+    own = [pa.field(SEQUENCE, pa.int64()), *([] if has_key else [pa.field(ROW, pa.int64())])]
+    return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), *own])
 
 
 def lake_key(table: Table) -> tuple[str, ...]:

@@ -87,7 +87,9 @@ def _fates(changes: pa.Table, rows: TableRows) -> dict[RowKey, _Fate]:
         after = json.loads(change["after"]) if change["after"] is not None else None
         sequence = int(change["sequence"])
         if before is None and after is not None:
-            whole = {one.name: after[one.name] if one.name in after else _default(one, rows) for one in rows.columns}
+            whole = {
+                one.name: after[one.name] if one.name in after else left_out_value(one, rows) for one in rows.columns
+            }
             fates[_key(whole, rows)] = _Fate(None, whole, sequence)
         elif before is not None and after is None:
             fates[_key(before, rows)] = _Fate(None, {}, sequence, gone=True)
@@ -120,7 +122,7 @@ def _key(image: Mapping[str, Any], rows: TableRows) -> RowKey:
     return tuple(json.dumps(image[name], ensure_ascii=False) for name in rows.key)
 
 
-def _default(column: LakeColumn, rows: TableRows) -> Any:
+def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
     """The value of a column that an INSERT left out, as JSON has it."""
     found = default_value(column)
     if found is UNKNOWN:

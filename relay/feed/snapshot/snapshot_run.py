@@ -9,6 +9,7 @@ from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
+from relay.feed.snapshot.keyless_snapshot import WholeTable
 from relay.feed.snapshot.source_rows import SourceRows
 from relay.feed.snapshot.table_snapshot import (
     TableSnapshot,
@@ -68,8 +69,21 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     table.history.advance(place)
         engine.stand()
         for key in keys:
-            TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
+            if _has_key(engine, key, place):
+                TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
+                continue
+            try:
+                WholeTable(engine, rows, key, source.chunk_rows).load(say)
+            except FeedStop as stop:
+                if not wanted.all_tables or stop.name != "no_key":
+                    raise
+                say(str(stop))
     engine.close()
+
+
+def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
+    table = engine.reading.table(key, place, place)
+    return table is None or bool(lake_key(table))
 
 
 def _stopped_at(engine: FeedEngine) -> str:
@@ -94,10 +108,8 @@ def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedPlace) -> list
     if wanted.all_tables:
         found = []
         for key in engine.reading.names(place):
-            if engine.choice(key):
-                table = engine.reading.table(key, place, place)
-                if table is not None and lake_key(table):
-                    found.append(key)
+            if engine.choice(key) and engine.reading.table(key, place, place) is not None:
+                found.append(key)
         return found
     keys = []
     for name in wanted.tables:

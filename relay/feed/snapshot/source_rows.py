@@ -4,23 +4,25 @@ import base64
 import contextlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 import pymysql
+import pymysql.cursors
 
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.rows.lake_columns import BYTES, DOCUMENT, SEQUENCE, TIME, LakeColumn
+from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn
 from relay.feed.rows.net_changes import TableRows
 from relay.schema_history.tables.source_table import TableName
 
 _SHAPE_HEAD: Final = 4
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
+_ROWS_AT_ONCE: Final = 50_000
 _GAVE_WAY: Final = (1205, 1213)
 """Lock wait timeout, deadlock."""
 
@@ -72,12 +74,7 @@ class SourceRows:
             self._cursor.execute(statement, tuple(values))
             return list(self._cursor.fetchall())
         except pymysql.err.MySQLError as error:
-            raise FeedStop(
-                "source_refused",
-                "the source",
-                f"It said to {statement[:60]!r}…: {error.args[-1]}.",
-                "The account of [feed.source] needs SELECT on the tables and REPLICATION CLIENT.",
-            ) from None
+            raise _refused(statement, error) from None
 
     def _read(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Rows, again where it was this statement that gave way to a writer."""
@@ -134,6 +131,22 @@ class SourceRows:
         last = [_kept_key(one) for one in found[-1][width:]] if len(found) == count else None
         return table, last
 
+    def all_rows(
+        self, key: TableName, rows: TableRows, most: int | None = None, *, locked: bool = False
+    ) -> Iterator[pa.Table]:
+        """The table, some rows at a time, as one SELECT gives them."""
+        columns = ", ".join(_shown(one) for one in rows.columns)
+        limit = f" LIMIT {most}" if most is not None else ""
+        lock = " LOCK IN SHARE MODE" if locked else ""
+        statement = f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])}{limit}{lock}"
+        with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
+            try:
+                cursor.execute(statement, ())
+                while found := cursor.fetchmany(_ROWS_AT_ONCE):
+                    yield lake_table_of(found, rows.columns)
+            except pymysql.err.MySQLError as error:
+                raise _refused(statement, error) from None
+
     def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
         """The rows that have one of these keys, with shared locks."""
         columns = ", ".join(_shown(one) for one in rows.columns)
@@ -147,6 +160,15 @@ class SourceRows:
                 [_as_value(value) for one in some for value in one],
             )
         return lake_table_of(found, rows.columns)
+
+
+def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
+    return FeedStop(
+        "source_refused",
+        "the source",
+        f"It said to {statement[:60]!r}…: {error.args[-1]}.",
+        "The account of [feed.source] needs SELECT on the tables and REPLICATION CLIENT.",
+    )
 
 
 def _behind(order: Sequence[str], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
@@ -277,3 +299,9 @@ def normalised(connection: duckdb.DuckDBPyConnection, table: pa.Table, columns: 
 def with_sequence(table: pa.Table, sequence: int) -> pa.Table:
     """The rows with the sequence of the place that they are of."""
     return table.append_column(SEQUENCE, pa.array([sequence] * table.num_rows, pa.int64()))
+
+
+def with_numbers(rows: pa.Table, count: int) -> pa.Table:
+    """The rows with names of their own, behind `count` others: from -1 down, as those of changes are 0 and more."""
+    numbers = pa.array(range(-count - 1, -count - 1 - rows.num_rows, -1), pa.int64())
+    return rows.append_column(ROW, numbers)

@@ -13,6 +13,7 @@ from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import SEQUENCE, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows, touched_keys
+from relay.feed.snapshot.keyless_snapshot import WholeTable
 from relay.feed.snapshot.source_rows import SourceRows, normalised
 from relay.feed.snapshot.table_snapshot import archive_reached, catch_up
 from relay.schema_history.tables.source_table import TableName
@@ -66,7 +67,12 @@ class TableComparison:
         self.outcome = Comparison(".".join(key))
 
     def run(self) -> Comparison:
-        """All ranges. Raises: FeedStop."""
+        """All ranges; a table without a key as a whole. Raises: FeedStop."""
+        place = self._engine.place
+        definition = self._engine.table(self._key).definition_at(place, place)
+        if definition is not None and not lake_key(definition):
+            self._compare_whole()
+            return self.outcome
         last: list[Any] | None = None
         while True:
             last = self._range(last)
@@ -87,27 +93,41 @@ class TableComparison:
         rows = TableRows(table.name, lake_columns(definition, told), lake_key(definition), told)
         chunk, last = self._source.chunk(self._key, rows, after, self._chunk_rows)
         high = archive_reached(engine, self._source)
-        part = engine.read(low, high).parts.get(self._key)
         chunk = normalised(engine.connection, chunk, rows.columns)
         keys = chunk.select(list(rows.key))
         self._seen.append(keys)
         if self._reached is not None:
             self._note(self._reached, low, rows)  # what happened between two ranges
-        self._note(low, high, rows)
-        self._reached = high
-        if part is not None and part.rows.num_rows:
-            touched = self._touched[-1]
+        for touched in self._note(low, high, rows):
             changed = is_in(engine.connection, chunk, touched)
             self.outcome.skipped += sum(changed.to_pylist())
             chunk = chunk.filter(pa.compute.invert(changed))
+        self._reached = high
         lake = table.current.rows_of(chunk.select(list(rows.key)))
         self._compare(chunk, lake.drop_columns([SEQUENCE]), rows, last, told)
         return last
 
-    def _note(self, start: FeedPlace, end: FeedPlace, rows: TableRows) -> None:
-        part = self._engine.read(start, end).parts.get(self._key) if end > start else None
-        if part is not None and part.rows.num_rows:
-            self._touched.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))
+    def _compare_whole(self) -> None:
+        count, missing, extra, place = WholeTable(self._engine, self._source, self._key, self._chunk_rows).compare()
+        self.outcome.rows, self.outcome.missing, self.outcome.extra = count, len(missing), len(extra)
+        self.outcome.ranges.append(KeyRange(None, count, "", "", place))
+        for where, rows in (("source", missing), ("lake", extra)):
+            for row in rows[:_MOST_SHOWN]:
+                self._show(f"only the {where} has {row}")
+
+    def _note(self, start: FeedPlace, end: FeedPlace, rows: TableRows) -> list[pa.Table]:
+        """The keys that changed in [start, end), which are noted. Raises: FeedStop where that cannot be read."""
+        found = []
+        while start < end:
+            batch = self._engine.read(start, end)
+            part = batch.parts.get(self._key)
+            if part is not None and part.rows.num_rows:
+                found.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))
+            if batch.stop is not None:
+                raise batch.stop
+            start = batch.end
+        self._touched += found
+        return found
 
     def _compare(self, source: pa.Table, lake: pa.Table, rows: TableRows, last: list[Any] | None, place: str) -> None:
         names = [one.name for one in rows.columns]

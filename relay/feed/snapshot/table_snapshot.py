@@ -11,16 +11,19 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+import pyarrow as pa
+
 from relay.audit import arrow
 from relay.feed.definition_effect import recreated
 from relay.feed.engine import FeedEngine
 from relay.feed.fed_table import CURRENT, FedTable
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.rows.feed_stop import FeedStop, table_stop
-from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key, lake_schema
+from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
-from relay.feed.snapshot.source_rows import SourceRows, normalised, with_sequence
+from relay.feed.snapshot.dumped_floats import DumpedFloats
+from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_ROWS: Final = 100_000
@@ -35,15 +38,15 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
     skip_changes: its history goes on from there, too, with a gap.
     """
     table = engine_of.table(key)
-    definition = _definition(table, place, engine_of)
+    definition = kept_definition(table, place, engine_of)
     told = engine_of.reading.told(place)
-    columns = lake_columns(definition, told)
+    change = recreated(lake_columns(definition, told), has_key=bool(lake_key(definition)))
     begun = {SNAPSHOT: json.dumps({"after": None, "from": told})}
     if table.current is None:
-        table.current = engine_of.lake.create(CURRENT, key, lake_schema(columns), begun, place)
+        table.current = engine_of.lake.create(CURRENT, key, change.schema, begun, place)
     else:
         table.current.set_properties(begun)
-        table.current.evolve(recreated(columns), place)
+        table.current.evolve(change, place)
     if skip_changes and table.history is not None:
         fed = table.history.place
         if fed is not None and fed < place:
@@ -53,7 +56,8 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
             table.history.advance(place)
 
 
-def _definition(table: FedTable, place: FeedPlace, engine: FeedEngine) -> Table:
+def kept_definition(table: FedTable, place: FeedPlace, engine: FeedEngine) -> Table:
+    """The table at a place. Raises: FeedStop where nobody knows it."""
     found = table.definition_at(place, place)
     told = engine.reading.told(place)
     if found is None:
@@ -64,10 +68,6 @@ def _definition(table: FedTable, place: FeedPlace, engine: FeedEngine) -> Table:
             "Let the relay record them (source.record_schema), or run at the source a statement that tells them, such as "
             f"ALTER TABLE {table.name} COMMENT = ''.",
             table.name,
-        )
-    if not lake_key(found):
-        raise table_stop(
-            "no_key", told, table.name, "It has no key by which rows are found: only its changes are kept."
         )
     return found
 
@@ -117,7 +117,7 @@ class TableSnapshot:
         low = engine.place
         table = self._current()
         state = json.loads(table.properties.get(SNAPSHOT) or "{}")
-        definition = _definition(engine.table(self._key), low, engine)
+        definition = kept_definition(engine.table(self._key), low, engine)
         told = engine.reading.told(low)
         rows = TableRows(".".join(self._key), lake_columns(definition, told), lake_key(definition), told)
         last, taken, pending = state.get("after"), [], state.get("pending", [])
@@ -129,10 +129,13 @@ class TableSnapshot:
             state["read"] = last is None
             if sum(one.num_rows for one in taken) >= _MOST_ROWS:
                 break
-        batch = engine.read(low, archive_reached(engine, self._source))
+        reached = archive_reached(engine, self._source)
+        batch = engine.read(low, reached)
         part = batch.parts.get(self._key)
-        if part is not None and part.definitions:
-            engine.apply(batch)  # the chunk is of another table: read again
+        if batch.end < reached or (part is not None and part.definitions):
+            engine.apply(
+                batch
+            )  # the chunk may be of another table, or some of what came meanwhile is missing: read again
             return True
         sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(low)) or 0
         for chunk in taken:
@@ -181,24 +184,41 @@ def load_static(
     engine.progress.fall_back(place)
     begin_snapshot(engine, key, place)
     table = engine.table(key)
-    definition = _definition(table, place, engine)
+    definition = kept_definition(table, place, engine)
     rows = TableRows(table.name, lake_columns(definition, engine.reading.told(place)), lake_key(definition))
     sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
     last: list[Any] | None = None
     count = 0
-    while table.current is not None:
-        chunk, last = source.chunk(key, rows, last, max(chunk_rows, 50_000), locked=False)
+    current = table.current
+    if current is None:
+        return
+
+    floats = DumpedFloats(rows)
+
+    def append(chunk: pa.Table) -> None:
+        nonlocal count
+        floats.look_at(chunk)
         if chunk.num_rows:
             kept = with_sequence(normalised(engine.connection, chunk, rows.columns), sequence)
-            table.current.append(kept, place)
+            current.append(kept if rows.key else with_numbers(kept, count), place)
             count += chunk.num_rows
-        if last is None:
-            table.current.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
-            break
+
+    if rows.key:
+        while True:
+            chunk, last = source.chunk(key, rows, last, max(chunk_rows, 50_000), locked=False)
+            append(chunk)
+            if last is None:
+                break
+    else:
+        for chunk in source.all_rows(key, rows):
+            append(chunk)
+    told = engine.reading.told(place)
+    stale = {STALE_FROM: told if floats.doubt else "", STALE_REASON: floats.doubt}
+    current.set_properties({SNAPSHOT: "", **stale})
+    if floats.doubt:
+        say(f"{table.name}: stale from {told}: {floats.doubt}")
     say(f"{table.name}: {count} rows as of {engine.reading.told(place)}")
 
 
 def _no(count: int) -> Any:
-    import pyarrow as pa
-
     return pa.array([False] * count, pa.bool_())

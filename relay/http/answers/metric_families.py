@@ -146,7 +146,7 @@ FAMILIES: Final = (
         "retention_held_back_bytes",
         "gauge",
         "Bytes of binlogs that a limit would remove now, and that something needs. `kept_by`: replica, reader, view, newest (it is the "
-        "newest file), keep_at_least, bucket. No sample: the limit is kept.",
+        "newest file), keep_at_least, bucket, mirror. No sample: the limit is kept.",
         "archive",
         "limit",
         "kept_by",
@@ -196,6 +196,14 @@ FAMILIES: Final = (
     _mirror("mirror_lag_seconds", "gauge", "For how long there have been such bytes; 0: there are none."),
     _mirror("mirror_copied_files_total", "counter", "Whole binlogs that were copied."),
     _mirror("mirror_copied_parts_total", "counter", "Parts of the binlog that grows that were copied."),
+    _mirror(
+        "mirror_left_out_files",
+        "gauge",
+        "Binlogs that are not copied as they are damaged on the relay's disk, or lost in the bucket: the copy has holes.",
+    ),
+    _mirror(
+        "mirror_lost_files_total", "counter", "Binlogs that were purged before they were copied: the copy has holes."
+    ),
     _mirror("mirror_failures_total", "counter", "Attempts that failed."),
     _mirror("mirror_written_bytes_total", "counter", "Bytes that were uploaded."),
     _reads(

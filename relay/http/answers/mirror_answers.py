@@ -12,6 +12,8 @@ _NAMES: Final = {
     "mirror_lag_seconds": "lag_s",
     "mirror_copied_files_total": "files",
     "mirror_copied_parts_total": "parts",
+    "mirror_left_out_files": "left_out_files",
+    "mirror_lost_files_total": "lost_files",
     "mirror_failures_total": "failures",
     "mirror_written_bytes_total": "bytes_written",
 }
@@ -27,5 +29,5 @@ def mirror_samples(status: MirrorStatus | None) -> Iterator[tuple[str, Samples]]
 def mirror(status: MirrorStatus | None) -> dict[str, Any]:
     """For /api/v1/."""
     if status is None:
-        status = MirrorStatus("", "off", 0, 0.0, 0, 0, 0, 0, "")
+        status = MirrorStatus("", "off", 0, 0.0, 0, 0, 0, 0, "", 0, 0)
     return {**asdict(status), "trouble": status.trouble or None}

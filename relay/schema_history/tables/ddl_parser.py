@@ -507,9 +507,17 @@ class _Parser:
             reader.take()
         elif word == "PARTITION" and reader.word(1) == "BY":
             self._behind_options()
-        elif word in ("TRUNCATE", "COALESCE", "REORGANIZE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR") and (
-            reader.word(1) == "PARTITION"
-        ):
+        elif word in (
+            "TRUNCATE",
+            "EXCHANGE",
+            "COALESCE",
+            "REORGANIZE",
+            "ANALYZE",
+            "CHECK",
+            "OPTIMIZE",
+            "REBUILD",
+            "REPAIR",
+        ) and (reader.word(1) == "PARTITION"):
             self._rest_of_partitions()
         elif word == "REMOVE":
             reader.take()

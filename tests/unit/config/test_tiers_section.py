@@ -29,6 +29,11 @@ def test_all_of_it_is_taken_with_paths_from_the_files_own_directory(tmp_path: Pa
     assert archive.tiers.moves_to_bucket
 
 
+def test_what_is_read_from_a_bucket_may_have_its_room_without_a_rule(tmp_path: Path) -> None:
+    tiers = load_config(written(tmp_path, *BUCKET, "[archive.tiers]", 'read_cache = "64MiB"')).archive.tiers
+    assert tiers is not None and (tiers.read_cache, tiers.moves_to_bucket) == ("64MiB", False)
+
+
 def test_without_the_sections_nothing_moves(tmp_path: Path) -> None:
     assert load_config(written(tmp_path)).archive.tiers is None
 
@@ -57,3 +62,11 @@ def test_what_cannot_be_meant_is_refused_with_the_key(
     with pytest.raises(ConfigError) as refused:
         load_config(written(tmp_path, *lines))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["az://container/prefix?sig=SECRET", "s3://key:SECRET@binlogs/relay-a"])
+def test_a_url_with_a_secret_in_it_is_refused_without_being_said_again(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(written(tmp_path, "[archive.bucket]", f'url = "{url}"'))
+    assert "archive.bucket.url: this is no bucket" in str(refused.value)
+    assert "SECRET" not in str(refused.value)

@@ -53,6 +53,7 @@ CASES = [
         {R + "tier_waiting_files": "3x70", R + 'tier_moved_files_total{tier="cold"}': "0+1x70"},
     ),
     ("MirrorBehind", {R + "mirror_up": "0x30"}, {R + "mirror_up": "1x30"}),
+    ("MirrorHasHole", {R + "mirror_left_out_files": "1x20"}, {R + "mirror_left_out_files": "0x30"}),
     ("FileDamaged", {R + "archive_damaged_files": "1x20"}, {R + "archive_damaged_files": "0x20"}),
     ("LedgerGrew", {R + "ledger_entries": "0x15 1x5"}, {R + "ledger_entries": "7x20"}),
     (

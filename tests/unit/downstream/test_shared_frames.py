@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveUnavailable
-from relay.object_store.object_errors import StoreUnreachable
+from relay.object_store.object_errors import ObjectMissing, StoreUnreachable
 from relay.packed.byte_source import BytesInMemory
 from relay.packed_reads.packed_frames import PackedFrames, StoredBytes
 from relay.packed_reads.shared_frames import SharedFrames
@@ -127,3 +127,38 @@ def test_a_damaged_frame_is_fetched_three_times_and_spoils_no_other(shared: Shar
     assert caught.value.offset == table[4].plain_start
     assert source.ranges.count((table[4].stored_start, table[4].stored_size)) == 3
     assert shared.coming(file, 5, reads_on=True).result(10)
+
+
+def test_an_object_that_is_missing_once_is_looked_for_again(source: Counted) -> None:
+    shared = SharedFrames(1 << 20)
+    file = PackedFrames(NAME, StoredBytes("key", source, True, "s3://b/k", lambda: None), None, lambda: away())
+    shared.opened(file).result(10)
+    source.error = ObjectMissing("there is no such object", url="s3://b/k")
+
+    def away() -> StoredBytes:
+        source.error = None
+        return StoredBytes("key", source, True, "s3://b/k", lambda: None)
+
+    assert shared.coming(file, 3, reads_on=False).result(10)
+    shared.close()
+
+
+@pytest.mark.parametrize("what", ["frame", "end", "room"])
+def test_whoever_waits_when_it_is_closed_is_told(source: Counted, what: str) -> None:
+    shared = SharedFrames(FRAME * 3 if what == "room" else 1 << 20, store_threads=1)
+    file, stored = opened(source), StoredBytes("other", source, True, "s3://b/o", lambda: None)
+    other = PackedFrames("mysql-bin.000002", stored, None, lambda: None)
+    shared.opened(file).result(10)
+    source.open.clear()
+    fetched = shared.coming(file, 1, reads_on=False)
+    waits = shared.opened(other) if what == "end" else shared.coming(file, 2, reads_on=False)
+    shared.close()
+    with pytest.raises(ArchiveUnavailable, match="stopping"):
+        waits.result(10)
+    source.open.set()
+    fetched.exception(10)  # it comes, or was not begun
+    with pytest.raises(ArchiveUnavailable, match="stopping"):
+        shared.coming(file, 9, reads_on=True).result(10)
+    with pytest.raises(ArchiveUnavailable, match="stopping"):
+        shared.opened(other).result(10)
+    assert shared.used_bytes <= shared.limit_bytes

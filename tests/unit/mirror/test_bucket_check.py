@@ -25,8 +25,8 @@ from relay.tiers.tier_checks import tier_checks
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
+from tests.support.mirrored_archive import bucket, copied, mirror
 from tests.support.tier_archive import digests_made, fill_archive
-from tests.unit.mirror.test_mirror_and_restore import bucket, copied, mirror
 
 UUID = "11111111-2222-3333-4444-555555555555"
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
@@ -41,7 +41,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await fill_archive(place / "archive" / "source", 4, 60)
         archive = await Archive.open(place / "archive" / "source")
         (archive.directory / "server_uuid").write_text(f"{UUID}\n")
-        await copied(archive, mirror(place, UUID, str(place / "archive")))
+        await copied(archive, mirror(place, UUID, place / "archive"))
         mover = TierMover(archive, TierRules(hot_bytes=1), PackOptions(level=1, frame_bytes=8192))
         await mover.run_once()
         await mover.close()
@@ -62,9 +62,11 @@ def place(template: Path, tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def findings(place: Path, *, cure: bool = False, deep: bool = False, uuid: str = UUID) -> list[str]:
+def findings(
+    place: Path, *, cure: bool = False, deep: bool = False, purged: bool = False, uuid: str = UUID
+) -> list[str]:
     root = place / "archive" / "source"
-    check = BucketCheck(root, bucket(place), uuid, is_mirror=True, deep=deep, cure=cure)
+    check = BucketCheck(root, bucket(place), uuid, is_mirror=True, purged=purged, deep=deep, cure=cure)
     found = check.run(begun_generations(root), None, PackOptions(level=1))
     return [f"{number} {one.file}: {one.text}".replace(f"file://{place}", "") for number, one in found]
 
@@ -92,23 +94,31 @@ def test_a_copy_that_is_whole_has_no_finding(place: Path) -> None:
     assert findings(place, deep=True) == []
 
 
-def test_what_was_purged_from_the_archive_is_found_in_the_bucket_and_goes_with_the_cure(place: Path) -> None:
+def test_what_was_purged_from_the_archive_stays_in_the_bucket(place: Path) -> None:
+    purge(place, 2)
+    before = names(place)
+    assert findings(place, cure=True, deep=True) == []
+    assert names(place) == before
+    assert restored_files(place) == [f"mysql-bin.00000{number}" for number in range(1, 6)]
+
+
+def test_what_was_purged_from_the_archive_goes_from_the_bucket_when_that_is_wanted(place: Path) -> None:
     purge(place, 1)
     (place / "bucket" / f"{FIRST}.part-4-900.zst").write_bytes(b"of a purged binlog")
     (place / "bucket" / f"{THIRD}.part-4-900.zst").write_bytes(b"of one that is there as a whole")
     (place / "bucket" / "mysql-bin.000009.zst").write_bytes(b"newer than all: what a relay had that lost its disk")
-    found = findings(place)
+    found = findings(place, purged=True)
     assert [line.partition(": ")[0] for line in found] == [
         *(f"1 {FIRST}{suffix}" for suffix in (".gtx", ".idx", ".place", ".zst")),
         *(f"1 {name}.part-4-900.zst" for name in (FIRST, THIRD)),
     ]
-    assert all(line.endswith("`archive verify --cure` removes it") for line in found)
+    assert all(line.endswith("`archive verify --purged --cure` removes it") for line in found)
     assert "is of a binlog that the archive does not hold" in found[0]
     assert "is a part of a binlog that is there as a whole" in found[-1]
     before = names(place)
-    assert [line.rpartition("; ")[2] for line in findings(place, cure=True)] == ["it was removed"] * 6
+    assert [line.rpartition("; ")[2] for line in findings(place, cure=True, purged=True)] == ["it was removed"] * 6
     assert before - names(place) == {line.split(": ")[0][2:] for line in found}
-    assert findings(place, deep=True) == []
+    assert findings(place, deep=True, purged=True) == []
 
 
 def damaged_copies(place: Path) -> None:
@@ -144,7 +154,7 @@ async def test_a_relay_that_starts_copies_again_what_was_removed(place: Path) ->
     for name in (f"{FIRST}.zst", f"{THIRD}.place"):
         (place / "bucket" / name).unlink()
     archive = await Archive.open(place / "archive" / "source")
-    await copied(archive, mirror(place, UUID, str(place / "archive")))
+    await copied(archive, mirror(place, UUID, place / "archive"))
     await archive.close()
     assert await asyncio.to_thread(findings, place, deep=True) == []
 

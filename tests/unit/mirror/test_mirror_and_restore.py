@@ -12,73 +12,23 @@ from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.files import FileLayer
 from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import part_of
+from relay.mirror.mirror_parts import MirrorPart, packed_part, part_of, unpacked_part
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
-from relay.mirror.restoring import RestoredArchive, restore_archive
+from relay.mirror.restoring import restore_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
+from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError
 from relay.packed.packing import PackOptions
-from relay.packing_process.packer import ThreadPacker
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
-
-KEYS = KeyRing({"one": bytes(32)}, "one")
-
-
-def bucket(tmp_path: Path) -> ObjectStore:
-    return ObjectStore(StoreOptions(f"file://{tmp_path}/bucket"))
-
-
-def picture(archive: Archive) -> list[PicturedGeneration]:
-    return [
-        PicturedGeneration(
-            one.number,
-            one.directory,
-            "" if one.number == 1 else f"{one.directory.name}/",
-            tuple(PicturedFile(file.name, file.number, file.end, file.sealed) for file in one.files),
-        )
-        for one in archive.all
-    ]
-
-
-def mirror(tmp_path: Path, uuid: str = "relay-a", place: str = "here", keys: KeyRing | None = None) -> MirrorPass:
-    store = bucket(tmp_path)
-    ownership = Ownership(store, uuid, Path(place) / "source", 0.0)
-    return MirrorPass(store, ownership, keys, ThreadPacker(FileLayer()), PackOptions(), threading.Event())
-
-
-async def copied(archive: Archive, mirrored: MirrorPass) -> None:
-    """Until all of it is in the bucket: rows of sealed files come into the catalog within moments."""
-    for _ in range(200):
-        await asyncio.to_thread(mirrored.run, picture(archive))
-        if not mirrored.pending_bytes(picture(archive)):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never became whole")
-
-
-async def filled(tmp_path: Path) -> Archive:
-    """Two sealed files and one that grows."""
-    archive = await Archive.open(tmp_path / "archive" / "source")
-    archive.current.set_identity(identity(A, 1))
-    (archive.directory / "server_uuid").write_text("11111111-2222-3333-4444-555555555555\n")
-    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6", f"{A}:7-9"))
-    archive.current.append_ledger("view_skip", "mysql-bin.000001", 4, "what was decided of a view")
-    return archive
-
-
-def restored(
-    tmp_path: Path, keys: KeyRing | None = None, *, download: bool = True, name: str = "source"
-) -> RestoredArchive:
-    return restore_archive(bucket(tmp_path), tmp_path / "again" / name, keys, download=download)
+from tests.support.mirrored_archive import KEYS, bucket, copied, filled, mirror, picture, restored
 
 
 @pytest.mark.parametrize("keys", [None, KEYS], ids=["plain", "encrypted"])
@@ -217,15 +167,16 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         place = tmp_path / f"at{allowed}"
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
-        ownership = Ownership(store, "relay-a", Path("here/source"), 0.0)
-        one = MirrorPass(store, ownership, None, ThreadPacker(FileLayer()), PackOptions(), threading.Event())
+        one = MirrorPass(
+            store, Ownership(store, "relay-a", archive.directory, 0.0), None, PackOptions(), threading.Event()
+        )
         try:
             await asyncio.to_thread(one.run, picture(archive))
         except OSError:
             if (place / "bucket" / "mysql-bin.000001.place").exists():
                 told = restore_archive(bucket(place), place / "again" / "source", None, download=True)
                 assert told.end <= archive.current.end
-        await copied(archive, mirror(place))
+        await copied(archive, mirror(place, place=tmp_path / "archive"))
         names = {path.name for path in (place / "bucket").iterdir()}
         assert names == {path.name for path in (tmp_path / "whole" / "bucket").iterdir()}
     assert not list(archive.directory.glob("*.tmp"))
@@ -239,14 +190,14 @@ async def test_a_bucket_of_another_archive_or_of_a_second_relay_is_refused_by_na
     archive = await filled(tmp_path)
     first = mirror(tmp_path)
     await copied(archive, first)
-    copy, stranger = mirror(tmp_path, place="copy"), mirror(tmp_path, "relay-b")
+    copy, stranger = mirror(tmp_path, place=tmp_path / "copy"), mirror(tmp_path, "relay-b")
     for other, kind, words in (
         (copy, PrefixBusy, "another process of this archive"),
         (stranger, PrefixTaken, "another archive"),
     ):
         with pytest.raises(kind, match=words):
             await asyncio.to_thread(other.run, picture(archive))
-    # A minute later the copy may go on, and the first one finds that out and ends.
+    # A minute later the copy may go on, and the first one finds that out and stops.
     about = read_archive_object(bucket(tmp_path))
     assert about is not None
     (tmp_path / "bucket" / ARCHIVE_KEY).write_bytes(replace(about, time=0.0).encode())
@@ -300,3 +251,20 @@ async def test_what_cannot_be_restored_is_refused_by_name_and_nothing_is_left(tm
         restored(tmp_path, KEYS)
     (tmp_path / "again" / "source" / "something").unlink()
     assert restored(tmp_path, KEYS).files == 2
+
+
+async def test_an_object_of_somebody_else_that_looks_like_a_part_does_not_disturb_a_restore(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    await copied(archive, mirror(tmp_path))
+    ended = archive.current.end
+    await archive.close()
+    bucket(tmp_path).put_bytes("notes.part-0-5.zst", b"x")
+    assert restored(tmp_path).end == ended
+
+
+def test_a_part_that_unpacks_to_more_than_its_name_says_is_refused_before_it_is_unpacked() -> None:
+    data = packed_part(BytesInMemory(bytes(5000)), "mysql-bin.000001", 0, 5000, None)
+    part = MirrorPart("mysql-bin.000001", 0, 5000, "mysql-bin.000001.part-0-5000.zst")
+    assert unpacked_part(data, part, None) == bytes(5000)
+    with pytest.raises(PackedDamaged, match="has 5000 bytes of the binlog; by its name it has 50"):
+        unpacked_part(data, part._replace(stop=50), None)

@@ -86,6 +86,46 @@ def test_a_storage_that_stumbles_is_asked_again(store: ObjectStore, s3: S3Server
     assert store.get("y") == data
 
 
+@pytest.mark.parametrize("fault", [Fault.TIMED_OUT, Fault.ABORTED], ids=lambda fault: fault.value)
+def test_what_passes_by_itself_is_asked_again_whatever_its_status(
+    store: ObjectStore, s3: S3Server, fault: Fault
+) -> None:
+    s3.faults.order(fault, 1, method="PUT")
+    store.put_bytes("x", b"abc")
+    assert (store.get("x"), store.counts.retries) == (b"abc", 1)
+
+
+def test_a_clock_that_is_wrong_is_named_as_such(store: ObjectStore, s3: S3Server) -> None:
+    s3.faults.order(Fault.SKEWED, 1, method="GET")
+    with pytest.raises(StoreRefused, match=r"RequestTimeTooSkewed.*Set the clock of this machine") as told:
+        store.get("x")
+    assert "keys" not in str(told.value)
+
+
+def test_a_part_of_a_large_upload_that_fails_is_sent_again_and_not_the_whole(
+    store: ObjectStore, s3: S3Server, tmp_path: Path
+) -> None:
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 160_000)  # 7 parts
+    before = len(s3.faults.requests)
+    s3.faults.order(Fault.THROTTLED, 3, method="PUT", part="partNumber")
+    s3.faults.order(Fault.RESET, 1, method="PUT", part="partNumber=5")
+    store.put_file("large", tmp_path / "large")
+    sent = [request for request in s3.faults.requests[before:] if "partNumber" in request.path]
+    assert len(sent) == 7 + 4
+    assert store.counts.retries == 0
+    assert store.get_range("large", 40_000_000, 40_000_256) == bytes(range(256))
+
+
+def test_who_is_told_to_stop_does_not_wait_for_a_part(s3: S3Server, store: ObjectStore, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(20 << 20))
+    s3.faults.order(Fault.THROTTLED, 1000, method="PUT", part="partNumber")
+    threading.Timer(0.3, store.stop).start()
+    began = time.monotonic()
+    with pytest.raises(StoreUnreachable):
+        store.put_file("large", tmp_path / "large")
+    assert time.monotonic() - began < 5
+
+
 def test_a_storage_that_is_gone_is_given_up_in_time_and_named(store: ObjectStore, s3: S3Server) -> None:
     store = ObjectStore(dataclasses.replace(store.options, give_up_s=1.0))
     s3.faults.refuse()
@@ -145,6 +185,13 @@ def test_options_travel_and_show_no_secret(store: ObjectStore) -> None:
     for url in ("s3://", "http://x/y", "s3://key:secret@bucket/", "bucket"):
         with pytest.raises(ValueError, match="a bucket is written s3://"):
             StoreOptions(url)
+
+
+@pytest.mark.parametrize("behind", ["?sv=1&sig=SECRET", "#SECRET", "?"])
+def test_a_url_that_may_have_a_secret_at_its_end_is_refused_without_saying_it(behind: str) -> None:
+    with pytest.raises(ValueError, match=r"behind \? or #") as told:
+        StoreOptions(f"az://container/prefix{behind}")
+    assert "SECRET" not in str(told.value)
 
 
 def test_a_directory_is_a_storage_too(tmp_path: Path) -> None:

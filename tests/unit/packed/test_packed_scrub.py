@@ -10,10 +10,13 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.scrub import Scrub
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.write.options import ArchiveOptions
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_file import PackedFile
 from relay.packed.packing import PackOptions
@@ -145,3 +148,32 @@ async def test_a_scrub_that_is_told_to_stop_ends_within_a_frame(scrubbed: Scrubb
     await asyncio.sleep(0.05)
     async with asyncio.timeout(10):
         await work.close()
+
+
+async def test_a_file_that_its_bucket_seemed_to_have_lost_is_sound_when_it_is_there_again(
+    template: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(template, tmp_path / "archive")
+    store = ObjectStore(StoreOptions(f"file://{tmp_path}/bucket"))
+    layer = TieredLayer(PackedFiles(tmp_path / "archive", SharedFrames(1 << 20), RING, store))
+    archive = await Archive.open(tmp_path / "archive", ArchiveOptions(layer=layer))
+    mover = TierMover(archive, TierRules(hot_bytes=1, cold_bytes=1), PackOptions(level=1), keys=RING, store=store)
+    await mover.run_once()
+    await mover.close()
+    stored = tmp_path / "bucket" / f"{SECOND}.zst.enc"
+    stored.rename(tmp_path / "away")
+    archive.current.damaged_files.report(ArchiveDamaged("there is no such object", file=SECOND, offset=0, boundary=0))
+
+    async def scrub() -> list[str]:
+        work = Scrub(archive, None, layer)
+        work.begin()
+        work.hurry()
+        await settled(work)
+        await work.close()
+        return [place.file for place in archive.current.damaged_files.all]
+
+    assert await scrub() == [SECOND]
+    (tmp_path / "away").rename(stored)
+    assert await scrub() == []
+    await archive.close()
+    layer.packed.close()

@@ -69,11 +69,13 @@ class World:
         self.replicas = Replicas()
         self.views: list[Any] = []
         self.wall = float(NOW)
+        self.uncopied: tuple[int, int] | None = None
 
     def retention(self, **section: Any) -> Retention:
         clock = RetentionClock(lambda: self.wall, time.monotonic)
         limits = RetentionLimits.of(RetentionSection(**section))
-        return Retention(self.archive, limits, self.replicas, lambda: self.views, self.disk, clock)
+        views, uncopied = (lambda: self.views), (lambda: self.uncopied)
+        return Retention(self.archive, limits, self.replicas, views, self.disk, clock, uncopied_from=uncopied)
 
     @property
     def names(self) -> list[str]:
@@ -110,6 +112,18 @@ async def test_the_oldest_files_go_until_the_size_is_kept_and_the_ledger_says_wh
     assert retention.status.removed_bytes["", "keep_bytes"] > 250 << 10
     assert retention.status.held_back == ()
     assert list(verify_archive(world.archive.directory, deep=True)) == []
+
+
+async def test_what_is_not_in_the_bucket_yet_is_kept_until_the_disk_is_nearly_full(world: World) -> None:
+    retention = world.retention(keep_bytes="250KiB")
+    world.uncopied = (1, 2)
+    await retention.run_once()
+    assert world.names == NAMES[1:]
+    [held] = retention.status.held_back
+    assert (held.hold.kind.value, held.file) == ("mirror", NAMES[1])
+    world.disk.free = 0
+    await retention.run_once()
+    assert world.names == NAMES[3:]
 
 
 async def test_by_age_one_file_goes_and_the_next_when_its_time_has_come(world: World) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import errno
+import json
 import os
 import shutil
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,14 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.storage.file_place import Tier, read_note
+from relay.archive.storage.file_place import PlaceNote, Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
+from relay.object_store.archive_object import ARCHIVE_KEY, Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
 from relay.packing_process.packed_copy import PackedCopy
 from relay.packing_process.packer import ProcessPacker, ThreadPacker
-from relay.tiers.tier_mover import TierMover
+from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
 from tests.support.s3_server import S3Server, need_rclone
@@ -96,9 +99,9 @@ class FillingDisk(FileLayer):
 
     asked = 0
 
-    def free_share(self, directory: Path) -> float:
+    def free_bytes(self, directory: Path) -> int:
         self.asked += 1
-        return 0.5 if self.asked < 4 else 0.05
+        return self.whole_bytes(directory) // (2 if self.asked < 4 else 20)
 
 
 class NotingPacker(ThreadPacker):
@@ -375,3 +378,69 @@ async def test_a_generation_that_is_purged_as_a_whole_leaves_nothing_in_the_buck
     left = {facts.key for facts in store.list()}
     await archive.close()
     assert left == {f"g0002/mysql-bin.000002{suffix}" for suffix in (".zst", ".idx", ".gtx", ".place")}
+
+
+# --- whose place in the bucket it is ------------------------------------------------------------------------------------
+
+
+def owned(archive: Archive, store: ObjectStore, uuid: str, directory: Path | None = None) -> TierMover:
+    own = OwnBucket(threading.Event(), Ownership(store, uuid, directory or archive.directory, 0.0, is_whole=False))
+    return TierMover(archive, ALL, PackOptions(level=1), store=store, own=own)
+
+
+async def test_two_relays_with_one_url_do_not_overwrite_each_other_s_binlogs(
+    archive: Archive, filled: Filled, store: ObjectStore, tmp_path: Path
+) -> None:
+    first = owned(archive, store, "relay-a")
+    await first.run_once()
+    check_whole(archive, filled.wanted, store)
+    before = {facts.key: facts.etag for facts in store.list() if facts.key != ARCHIVE_KEY}
+    other_wanted = await fill_archive(tmp_path / "other", 3, 50)
+    other = await Archive.open(tmp_path / "other")
+    second = owned(other, store, "relay-b")
+    await second.run_once()
+    assert tiers(other) == ["cold"] * 3 + ["hot"]
+    assert "is the copy of another archive" in second.status.failure and second.status.bucket_failing_since
+    # Nor does it remove what it has purged: the names are the other one's.
+    await other.current.purge(["mysql-bin.000001"], "by a test")
+    other_wanted.pop("mysql-bin.000001")
+    second._bucket_again_s = 0.0
+    await second.run_once()
+    assert second.status.gone_files == 1
+    assert {facts.key: facts.etag for facts in store.list() if facts.key != ARCHIVE_KEY} == before
+    check_whole(other, other_wanted, store, gone_too=True)
+    for mover in (first, second):
+        await mover.close()
+    await other.close()
+
+
+async def test_a_copy_of_a_relay_waits_in_silence_for_one_that_may_be_dead_and_is_told_of_one_that_lives(
+    archive: Archive, filled: Filled, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Ownership(store, "relay-a", tmp_path / "elsewhere" / "archive", 0.0)
+    await asyncio.to_thread(lives.hold)
+    mover = owned(archive, store, "relay-a")
+    await mover.run_once()
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    assert not mover.status.bucket_failing_since
+    monkeypatch.setattr("relay.tiers.file_move.STALE_S", 0.0)
+    await mover.run_once()
+    assert "is written by another process of this archive" in mover.status.failure
+    monkeypatch.setattr("relay.object_store.archive_object.STALE_S", 0.0)
+    mover._bucket_again_s = 0.0
+    await mover.run_once()
+    await mover.close()
+    assert tiers(archive) == ["object"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, store)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"stored_name": "../x"}, {"stored_name": "a/b"}, {"stored_bytes": "9"}, {"plain_bytes": True}, {"key_id": 7}],
+)
+def test_a_note_that_nobody_here_has_written_is_none(changed: dict[str, object]) -> None:
+    good: dict[str, object] = {"tier": "object", "stored_name": "mysql-bin.000001.zst", "stored_bytes": 9}
+    good |= {"key_id": None, "digest": "sha256:00", "plain_bytes": 99}
+    assert PlaceNote.decode(json.dumps({"place": good}).encode()).place.plain_bytes == 99
+    with pytest.raises(ValueError, match=r"is no name|are none|is none"):
+        PlaceNote.decode(json.dumps({"place": {**good, **changed}}).encode())

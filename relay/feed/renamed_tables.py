@@ -1,0 +1,264 @@
+"""RENAME TABLE in the lake: a table's rows under its new name, once, whatever dies in between.
+
+A lake has no commit over several tables. So each table takes its rows over in a commit of its own, whose place is behind the
+statement: a table that is there already has done so. The one that takes a table's rows comes before that table's own turn. Where
+names are swapped, one comes too late for that: before anything is done, each table notes which of its versions is the last before the
+statement, and that is read then.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from relay.feed.archive_reading import ArchiveReading
+from relay.feed.definition_effect import alteration, recreated
+from relay.feed.fed_table import FedTable
+from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch
+from relay.feed.lake.lake_rows import changed_rows, plain_schema
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
+from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.rows.lake_columns import lake_columns, lake_key
+from relay.schema_history.tables.source_table import Table, TableName
+
+RENAMING: Final = "binlog-relay.rename"
+"""Property of a table while names change: the statement's end, the table's version before it, and how stale it was and will be."""
+_STALE: Final = (STALE_FROM, STALE_REASON)
+
+
+def rename_cut(batch: FeedBatch) -> FeedPlace | None:
+    """Where a batch is to end so that a RENAME stands alone in one; None: it may stay as it is."""
+    found = _renames(batch)
+    if not found:
+        return None
+    first = min(found, key=lambda one: one.start)
+    if first.start > batch.start:
+        return first.start
+    return first.end if first.end < batch.end else None
+
+
+def has_renames(batch: FeedBatch) -> bool:
+    """Whether it has a RENAME."""
+    return bool(_renames(batch))
+
+
+def _renames(batch: FeedBatch) -> list[FedDefinition]:
+    return [one for part in batch.parts.values() for one in part.definitions if one.action == RENAMED]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one table is to do: take the rows of `source` (None: have none). `had`, `gets`: since when it is stale, and why."""
+
+    key: TableName
+    table: FedTable
+    definition: FedDefinition
+    source: FedTable | None
+    had: list[str | None]
+    gets: list[str | None]
+
+
+class TableRenames:
+    """Does what a batch of one RENAME says. `table`: a table by its name, fed or not; `is_fed`: whether the settings name it;
+    `note_cascades`: adds to a batch what foreign keys may have changed in some tables.
+    """
+
+    def __init__(
+        self,
+        reading: ArchiveReading,
+        table: Callable[[TableName], FedTable],
+        is_fed: Callable[[TableName], bool],
+        note_cascades: Callable[[FeedBatch, Iterable[TableName]], None],
+        most_bytes: int,
+    ) -> None:
+        self._reading = reading
+        self._table = table
+        self._is_fed = is_fed
+        self._note_cascades = note_cascades
+        self._most_bytes = most_bytes
+
+    def apply(self, batch: FeedBatch) -> None:
+        """All tables behind the statement. Raises: FeedStop, with nothing done."""
+        said = {one.key: one for one in _renames(batch)}
+        # Of a table that is not fed there is nothing in the lake but what was fed for this.
+        for one in list(said.values()):
+            if one.source is not None and one.source not in said:
+                said[one.source] = replace(one, key=one.source, source=None, target=one.key, renamed={}, added=())
+        turns = [turn for one in said.values() if (turn := self._turn(one, batch)) is not None]
+        todo = [one for one in turns if not self._is_done(one)]
+        for turn in todo:
+            self._note(turn)
+        for turn in in_order(todo):
+            self._take(turn, batch)
+        for turn in turns:
+            self._finish(turn)
+
+    @staticmethod
+    def _is_done(turn: _Turn) -> bool:
+        place = turn.table.current.place if turn.table.current is not None else None
+        return place is not None and place >= turn.definition.end
+
+    def _turn(self, one: FedDefinition, batch: FeedBatch) -> _Turn | None:
+        """None: nothing is kept of the table, and nothing comes to it. Raises: FeedStop where nobody knows its rows."""
+        table = self._table(one.key)
+        source = self._table(one.source) if one.source is not None else None
+        told = self._reading.told(one.start)
+        turn = _Turn(one.key, table, one, source, self._stale(table, one), [None, None])
+        if self._is_done(turn):
+            return turn
+        if source is None:
+            return turn if table.current is not None else None
+        if not self._is_fed(source.key):
+            self._catch_up(source, one, batch)
+        if source.current is None:
+            if table.current is None:
+                return None
+            raise self._unknown(one, told, f"the lake has no rows of {source.name}")
+        if one.if_exists and source.definition_at(_before(one), batch.end) is None:
+            raise self._unknown(one, told, f"nobody knows whether there was a {source.name}")
+        fed = source.current.place
+        if source.current.properties.get(SNAPSHOT) and not _noted(source, one):
+            raise self._unknown(one, told, f"the snapshot of {source.name} was not done")
+        if fed is not None and fed > one.start and _noted(source, one) is None:
+            raise self._unknown(one, told, f"the lake has the rows of {source.name} from {self._reading.told(fed)} on")
+        turn.gets = self._stale(source, one)
+        return turn
+
+    def _unknown(self, one: FedDefinition, place: str, why: str) -> FeedStop:
+        text = " ".join(one.text.split())
+        return table_stop(
+            "table_renamed", place, ".".join(one.key), f"Its rows are not known behind {text[:120]}: {why}."
+        )
+
+    @staticmethod
+    def _stale(table: FedTable, one: FedDefinition) -> list[str | None]:
+        """Since when and why the table was stale before the statement."""
+        noted = _noted(table, one)
+        if noted is not None:
+            return list(noted["had"])
+        properties = table.current.properties if table.current is not None else {}
+        return [properties.get(name) for name in _STALE]
+
+    def _note(self, turn: _Turn) -> None:
+        current = turn.table.current
+        if current is None:
+            return
+        noted = _noted(turn.table, turn.definition)
+        version = noted["version"] if noted is not None else current.version
+        what = {"at": turn.definition.end.version, "version": version, "had": turn.had, "gets": turn.gets}
+        properties = {RENAMING: json.dumps(what)}
+        if turn.gets[0]:  # before its rows are there rather than behind them
+            properties |= {name: value or "" for name, value in zip(_STALE, turn.gets, strict=True)}
+        current.set_properties(properties)
+
+    def _take(self, turn: _Turn, batch: FeedBatch) -> None:
+        one, source = turn.definition, turn.source
+        if source is None or source.current is None:
+            if turn.table.current is not None:
+                turn.table.current.clear(one.end)
+            return
+        place = source.current.place
+        noted = _noted(source, one)
+        version = noted["version"] if noted is not None and place is not None and place > one.start else None
+        with source.current.scan(version=version) as reader:
+            change = self._change(turn, source, plain_schema(reader.schema), batch)
+            if turn.table.current is None:
+                turn.table.create(change.schema, one.start)
+                self._note(turn)
+            if turn.table.current is not None:
+                turn.table.current.rebuild(change.schema, changed_rows(reader, change), one.end)
+
+    def _change(self, turn: _Turn, source: FedTable, schema: pa.Schema, batch: FeedBatch) -> ColumnsChange:
+        """The columns that it has behind the statement: ALTER TABLE may name the table and change it at once."""
+        one = turn.definition
+        at = FeedPlace(one.start.generation, one.start.number, one.position)
+        before: Table | None = source.definition_at(_before(one), batch.end)
+        after: Table | None = turn.table.definition_at(at, batch.end)
+        if before is None or after is None:
+            if one.renamed or one.added:
+                raise self._unknown(one, self._reading.told(one.start), "nobody knows its columns")
+            return ColumnsChange(schema)
+        told = self._reading.told(at)
+        if not schema.names:  # a table without a version yet
+            return recreated(lake_columns(after, told), has_key=bool(lake_key(after)))
+        return alteration(one, before, after, schema, told, empty=False)
+
+    def _finish(self, turn: _Turn) -> None:
+        current = turn.table.current
+        if current is None or not self._is_done(turn):
+            return
+        noted = _noted(turn.table, turn.definition)
+        if noted is None:
+            return
+        stale = {name: value or "" for name, value in zip(_STALE, noted["gets"], strict=True)}
+        current.set_properties({RENAMING: "", SNAPSHOT: "", **stale})
+
+    # ---- rows of a table that is not fed ----
+
+    def _catch_up(self, table: FedTable, one: FedDefinition, batch: FeedBatch) -> None:
+        """Feeds a table that the settings do not name from its CREATE TABLE up to the statement."""
+        place = self._made_at(table.key, one.start)
+        if place is None:
+            raise self._unknown(
+                one,
+                self._reading.told(one.start),
+                f"{table.name} is not fed, and the archive has no CREATE TABLE of it",
+            )
+        fed = table.current.place if table.current is not None else None
+        place = max(place, fed) if fed is not None else place
+        wanted = WantedTables(lambda key: key == table.key, [table.key], [table.key[0]])
+        while place < one.start:
+            upto = min(self._reading.newest(place, self._most_bytes), one.start)
+            some = read_batch(self._reading, place, upto, wanted)
+            self._note_cascades(some, [table.key])
+            part = some.parts.get(table.key) or TablePart(table.key, no_rows())
+            if any(said.action == RENAMED for said in part.definitions):
+                raise self._unknown(one, self._reading.told(one.start), f"{table.name} had another name before")
+            table.apply(some, part)
+            if some.stop is not None:
+                raise some.stop
+            place = some.end
+
+    def _made_at(self, key: TableName, upto: FeedPlace) -> FeedPlace | None:
+        """Where the newest CREATE TABLE of a table stands, if nothing gave it its name behind that."""
+        for start, end in self._reading.stretches_before(upto):
+            statements = self._reading.statements(start, end)
+            text = statements.column("statement")
+            named = statements.filter(pa.compute.match_substring(text, key[1], ignore_case=True))
+            found = logged_changes(named.to_pylist(), {}, self._reading.server_version, [key])
+            for one in reversed(found.definitions):
+                if one.key == key and one.action == RENAMED and one.source is not None:
+                    return None
+                if one.key == key and one.action == CREATED:
+                    return one.start
+        return None
+
+
+def _before(one: FedDefinition) -> FeedPlace:
+    """A place at which the statement has not changed anything."""
+    return FeedPlace(one.start.generation, one.start.number, one.position - 1)
+
+
+def _noted(table: FedTable, one: FedDefinition) -> dict[str, Any] | None:
+    """What the table noted of this statement; None: nothing."""
+    text = table.current.properties.get(RENAMING) if table.current is not None else None
+    noted: dict[str, Any] | None = json.loads(text) if text else None
+    return noted if noted is not None and noted["at"] == one.end.version else None
+
+
+def in_order(turns: list[_Turn]) -> Iterator[_Turn]:
+    """Who takes a table's rows comes before that table, but for one of those that swap their names."""
+    by_key = {one.key: one for one in turns}
+    seen: set[TableName] = set()
+    for turn in turns:
+        chain = []
+        at: _Turn | None = turn
+        while at is not None and at.key not in seen:
+            seen.add(at.key)
+            chain.append(at)
+            at = by_key.get(at.definition.target) if at.definition.target is not None else None
+        yield from reversed(chain)

@@ -1,0 +1,109 @@
+"""A table without a key, loaded and compared as a whole: there is no range by which it could be read in parts.
+
+All its rows are read by one SELECT with shared locks, which waits for whoever has changed them: what is in the binlog up to the place before
+it is seen then. If the binlog has no change of the table from there up to a place behind the SELECT, the rows are those of that place;
+otherwise they are read again.
+"""
+
+from collections import Counter
+from typing import Any, Final
+
+import pyarrow as pa
+
+from relay.audit import arrow
+from relay.feed.engine import FeedEngine
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.lake_columns import lake_columns
+from relay.feed.rows.net_changes import TableRows
+from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
+from relay.feed.snapshot.table_snapshot import Say, archive_reached, begin_snapshot, catch_up, kept_definition
+from relay.schema_history.tables.source_table import TableName
+
+_TRIES: Final = 20
+
+
+class WholeTable:
+    """One table without a key, at the source and in the lake. `most_rows`: so many are locked at once, no more."""
+
+    def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, most_rows: int) -> None:
+        self._engine = engine
+        self._source = source
+        self._key = key
+        self._most_rows = most_rows
+
+    def load(self, say: Say) -> None:
+        """Into the lake. Raises: FeedStop."""
+        engine = self._engine
+        found, place = self._read(begins=True)
+        table = engine.table(self._key)
+        if table.current is None:
+            raise FeedStop("snapshot_gone", "the lake", f"{table.name} is not in the lake any more.", "Begin it again.")
+        if found.num_rows:
+            sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
+            table.current.append(with_numbers(with_sequence(found, sequence), 0), place)
+        table.current.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+        say(f"{table.name}: snapshot done, {found.num_rows} rows, at {engine.reading.told(place)}")
+
+    def compare(self) -> tuple[int, list[Any], list[Any], str]:
+        """(rows that were compared, those that only the source has, those that only the lake has, the place). Raises: FeedStop."""
+        found, place = self._read(begins=False)
+        current = self._engine.table(self._key).current
+        names = found.column_names
+        theirs = Counter(map(repr, found.to_pylist()))
+        ours: Counter[str] = Counter()
+        if current is not None:
+            with current.scan(names) as reader:
+                for batch in reader:
+                    table = pa.Table.from_batches([batch])
+                    cast = [table.column(one.name).cast(one.type) for one in found.schema]
+                    ours.update(map(repr, pa.Table.from_arrays(cast, schema=found.schema).to_pylist()))
+        more, less = theirs - ours, ours - theirs
+        return found.num_rows, list(more.elements()), list(less.elements()), self._engine.reading.told(place)
+
+    def _read(self, *, begins: bool) -> tuple[pa.Table, FeedPlace]:
+        """All rows, and the place that they are of. `begins`: the lake's table is emptied at that place."""
+        engine = self._engine
+        for _ in range(_TRIES):
+            catch_up(engine)
+            low = engine.place
+            if begins:
+                begin_snapshot(engine, self._key, low)
+            definition = kept_definition(engine.table(self._key), low, engine)
+            told = engine.reading.told(low)
+            rows = TableRows(".".join(self._key), lake_columns(definition, told), (), told)
+            chunks = list(self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True))
+            count = sum(one.num_rows for one in chunks)
+            if count > self._most_rows:
+                raise FeedStop(
+                    "no_key",
+                    told,
+                    f"It has no key, so all its rows are read and locked at once, and it has more than {self._most_rows}.",
+                    "Load it from a dump (`--server`, `--position`), give it a key, or set a larger `chunk_rows`.",
+                    ".".join(self._key),
+                )
+            if not self._changed(low, archive_reached(engine, self._source)):
+                whole = pa.concat_tables(chunks) if chunks else _empty(rows)
+                return normalised(engine.connection, whole, rows.columns), low
+        raise FeedStop(
+            "no_key",
+            engine.reading.told(engine.place),
+            f"It has no key, and was changed while it was read, {_TRIES} times.",
+            "Load it from a dump (`--server`, `--position`), or when less is written to it.",
+            ".".join(self._key),
+        )
+
+    def _changed(self, start: FeedPlace, end: FeedPlace) -> bool:
+        """Whether the table has changes in [start, end)."""
+        while start < end:
+            batch = self._engine.read(start, end)
+            part = batch.parts.get(self._key)
+            if batch.stop is not None or (part is not None and (part.rows.num_rows or part.definitions or part.unseen)):
+                return True
+            start = batch.end
+        return False
+
+
+def _empty(rows: TableRows) -> pa.Table:
+    return pa.schema([pa.field(one.name, one.arrow) for one in rows.columns]).empty_table()

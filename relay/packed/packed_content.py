@@ -1,0 +1,66 @@
+"""All bytes of a packed file, read once and unpacked: what they are, whatever was noted of them."""
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from relay.packed.byte_source import ByteSource, read_exactly
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import PackedDamaged
+from relay.packed.packed_file import PackedFile
+
+_PIECE: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PackedContent:
+    """stored_bytes, stored_digest: of the packed file, as in `FilePlace`. digest: of the binlog in it, as in the catalog. key_id: of
+    the key that it is encrypted with; None: it is not."""
+
+    stored_bytes: int
+    stored_digest: str
+    plain_bytes: int
+    digest: str
+    key_id: str | None
+
+
+def packed_content(
+    source: ByteSource,
+    file: str,
+    keys: KeyRing | None,
+    stop: Callable[[], bool] = lambda: False,
+    begins: Callable[[int], None] = lambda offset: None,
+    *,
+    must_be_encrypted: bool = False,
+) -> PackedContent | None:
+    """file: the binlog that should be in it. begins: is told where in the binlog a frame begins, before it is unpacked.
+
+    None: `stop()` came true first. Blocking.
+
+    Raises: as `PackedFile.open` and `PackedFile.decode`; what `source` raises.
+    """
+    packed = PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted)
+    size, count = source.size, len(packed.frames)
+    sha, crc, at, index = hashlib.sha256(), 0, 0, 0
+    while at < size:
+        if stop():
+            return None
+        # As many frames as are one piece; before them the head, behind them the table.
+        first, end = index, at
+        while index < count and (index == first or packed.frames[index].stored_stop - at <= _PIECE):
+            end = packed.frames[index].stored_stop
+            index += 1
+        if first == index:
+            end = min(size, at + _PIECE)
+        data = read_exactly(source, at, end - at)
+        if len(data) != end - at:
+            raise PackedDamaged(f"it ends at {at + len(data)}, not at {size}", file=file, offset=at + len(data))
+        sha.update(data)
+        for number in range(first, index):
+            start, stop_at = packed.stored_range(number)
+            begins(packed.frames[number].plain_start)
+            crc = zlib.crc32(packed.decode(number, data[start - at : stop_at - at]), crc)
+        at = end
+    return PackedContent(size, f"sha256:{sha.hexdigest()}", packed.plain_size, f"crc32:{crc:08x}", packed.key_id)
