@@ -5,9 +5,7 @@ next start, as after each loss of a catalog.
 """
 
 import contextlib
-import fcntl
 import os
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
+from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.binlog_file.broken import Broken
 from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
 from relay.mirror.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, trimmed
@@ -119,33 +118,11 @@ def _made(directory: Path) -> Iterator[Path]:
     layer.make_directory(directory.parent)
     making = directory.with_name(f".{directory.name}{_UNFINISHED}")
     layer.make_directory(making)
-    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RestoreRefused(f"Another restore makes {directory} now. Wait for it.") from None
-        _empty(making)
-        try:
+        with whole_directory(making, directory):
             yield making
-        except BaseException:
-            with contextlib.suppress(OSError):
-                _empty(making)
-                making.rmdir()
-            raise
-        layer.sync_directory(making)
-        layer.rename(making, directory)
-        layer.sync_directory(directory.parent)
-    finally:
-        os.close(fd)
-
-
-def _empty(directory: Path) -> None:
-    for path in directory.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    except DirectoryBusy:
+        raise RestoreRefused(f"Another restore makes {directory} now. Wait for it.") from None
 
 
 class _Restoring:

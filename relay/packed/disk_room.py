@@ -77,6 +77,11 @@ class BorrowedRoom:
         self._taken += count
         self._room.take(count)
 
+    def holds(self, size: int) -> None:
+        """It has so many bytes by now, whoever wrote them. Raises: as `wants`."""
+        if size > self._taken:
+            self.wants(size - self._taken)
+
     def is_packed(self) -> None:
         """All of it is written."""
         self._room.was_packed(self._plain_bytes, self._taken)

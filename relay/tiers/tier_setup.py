@@ -19,6 +19,7 @@ from relay.packed.packing import PackOptions
 from relay.packed_reads.archive_layer import archive_layer, note_tiers
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
+from relay.packing_process.packer import ProcessPacker
 from relay.retention.decision import Place
 from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
@@ -65,6 +66,7 @@ def tier_mover(
         options,
         keys=key_ring(section),
         store=store,
+        packer=ProcessPacker(),
         own=own,
         stays_from=stays_from,
     )
