@@ -36,7 +36,6 @@ from relay.packed.packed_file import PackedFile
 from relay.packed.packed_reader import PackedReader
 
 _THREADS: Final = 8
-_STORED: Final = ("stored_bytes", "key_id", "digest")
 _UNFINISHED: Final = ".restoring"
 _CHOOSE: Final = (
     "Nothing was restored. No replica goes over a hole. Choose one. --holes before: the archive ends before the first hole, and the "
@@ -238,8 +237,10 @@ class _Restoring:
                 found = packed_content(StoredObject(self._store, key, size), file, self._keys, must_be_encrypted=must)
                 assert found is not None
                 if (found.plain_bytes, found.digest) == (place.plain_bytes, file_of(note.file_row).digest):
-                    stored = found.stored_bytes, found.key_id, found.stored_digest
-                    return replace(note, place=replace(place, **dict(zip(_STORED, stored, strict=True))))
+                    is_there = replace(
+                        place, stored_bytes=found.stored_bytes, key_id=found.key_id, digest=found.stored_digest
+                    )
+                    return replace(note, place=is_there)
             except (PackedDamaged, PackedUnknown, TypeError) as error:
                 why = f" ({getattr(error, 'text', error)})"
         has = "is not there" if size is None else f"has {size} bytes, and not the binlog that was archived{why}"
