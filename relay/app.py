@@ -32,8 +32,8 @@ from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.mirror.mirror_setup import archive_mirror, copies_of
 from relay.object_store.object_errors import ObjectStoreError
-from relay.packed.disk_room import DiskRoom
 from relay.packed.packed_errors import KeyUnreadable
+from relay.packed.packing_room import PackingRoom
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
@@ -185,7 +185,7 @@ class Relay:
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
-        room = DiskRoom(partial(layer.free_bytes, archive.directory))
+        room = PackingRoom(partial(layer.free_bytes, archive.directory))
         try:
             writer = uuid, secrets.token_hex(8)
             tiers = tier_mover(

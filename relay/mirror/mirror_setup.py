@@ -14,9 +14,9 @@ from relay.mirror.bucket_check import BucketCheck, folder_of
 from relay.mirror.bucket_origin import BucketOrigin
 from relay.mirror.mirror import Mirror
 from relay.object_store.object_errors import ObjectStoreError
-from relay.packed.disk_room import DiskRoom
 from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
+from relay.packed.packing_room import PackingRoom
 from relay.tiers.tier_setup import bucket_store, key_ring
 
 
@@ -50,7 +50,7 @@ def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> 
 
 
 def archive_mirror(
-    section: ArchiveSection, archive: Archive, uuid: str, token: str, room: DiskRoom | None = None
+    section: ArchiveSection, archive: Archive, uuid: str, token: str, room: PackingRoom | None = None
 ) -> Mirror | None:
     """What keeps the bucket as a second copy, not yet at work; None: nothing does. uuid, token: of the relay and of this process.
     room: of the archive's disk.

@@ -10,13 +10,13 @@ from typing import Final
 import zstandard
 
 from relay.packed.byte_source import ByteSource, read_exactly
-from relay.packed.disk_room import DiskRoom
 from relay.packed.encryption import FileCipher
 from relay.packed.frame_cuts import FRAME_BYTES
 from relay.packed.frame_table import SKIPPABLE_HEAD, encode_seek_table, skippable
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import PackedFacts
 from relay.packed.packed_file import FACTS_MAGIC
+from relay.packed.packing_room import PackingRoom
 
 LEVEL: Final = 3
 """zstd's level: see docs/TIERS.md for what was measured."""
@@ -30,7 +30,7 @@ class PackOptions:
 
     level: int = LEVEL
     frame_bytes: int = FRAME_BYTES
-    room: DiskRoom | None = None
+    room: PackingRoom | None = None
 
 
 def pack(

@@ -22,12 +22,12 @@ from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, Objec
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
-from relay.packed.disk_room import BorrowedRoom
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import PackedContent, packed_content
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packed_facts import is_encrypted_name, packed_name
 from relay.packed.packing import PackOptions
+from relay.packed.packing_room import BorrowedRoom
 from relay.packed_reads.packed_files import boundary_before
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packer import Packer

@@ -12,10 +12,10 @@ from relay.config.tiers_section import TiersSection
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
-from relay.packed.disk_room import DiskRoom
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
+from relay.packed.packing_room import PackingRoom
 from relay.packed_reads.archive_layer import archive_layer, note_tiers
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
@@ -46,7 +46,7 @@ def tier_mover(
     stays_from: Callable[[], Place | None],
     uuid: str,
     token: str,
-    room: DiskRoom | None = None,
+    room: PackingRoom | None = None,
 ) -> TierMover | None:
     """None: nothing is to be moved, and nothing has to go from a bucket. uuid, token: of the relay and of this process, as those who
     write to the bucket. room: of the archive's disk. Raises: KeyUnreadable, StoreRefused."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.packed.disk_room import RESERVE_BYTES, DiskRoom, NoRoomToPack
 from relay.packed.packing import PackOptions
+from relay.packed.packing_room import RESERVE_BYTES, NoRoomToPack, PackingRoom
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.mirrored_archive import bucket, copied, filled, mirror
@@ -27,7 +27,7 @@ class Disk:
 
 @pytest.mark.parametrize("free, begins", [(RESERVE_BYTES + 50 * MIB, True), (RESERVE_BYTES + 50 * MIB - 1, False)])
 def test_packing_begins_where_half_the_binlog_fits_beside_the_reserve(free: int, begins: bool) -> None:
-    room = DiskRoom(lambda: free)
+    room = PackingRoom(lambda: free)
     if begins:
         room.begin(100 * MIB)
         return
@@ -37,7 +37,7 @@ def test_packing_begins_where_half_the_binlog_fits_beside_the_reserve(free: int,
 
 def test_what_the_last_one_took_is_expected_of_the_next_one_and_a_quarter_more() -> None:
     disk = Disk(1 << 40)
-    room = DiskRoom(disk.free_bytes)
+    room = PackingRoom(disk.free_bytes)
     packed = room.begin(100 * MIB)
     packed.wants(20 * MIB)
     packed.is_packed()
@@ -49,7 +49,7 @@ def test_what_the_last_one_took_is_expected_of_the_next_one_and_a_quarter_more()
 
 
 def test_a_disk_that_becomes_full_meanwhile_ends_it() -> None:
-    room = DiskRoom(Disk(1 << 40, RESERVE_BYTES, RESERVE_BYTES - 1).free_bytes)
+    room = PackingRoom(Disk(1 << 40, RESERVE_BYTES, RESERVE_BYTES - 1).free_bytes)
     packed = room.begin(100 * MIB)
     for _ in range(7):
         packed.wants(MIB)
@@ -65,7 +65,7 @@ async def test_no_file_is_packed_while_the_disk_has_no_room_for_it_and_it_is_sai
     wanted = await fill_archive(tmp_path / "archive", 3, 40)
     archive = await Archive.open(tmp_path / "archive")
     disk = Disk(RESERVE_BYTES)
-    mover = TierMover(archive, TierRules(hot_bytes=1), PackOptions(room=DiskRoom(disk.free_bytes)))
+    mover = TierMover(archive, TierRules(hot_bytes=1), PackOptions(room=PackingRoom(disk.free_bytes)))
     await mover.run_once()
     assert {str(file.tier) for file in archive.current.files} == {"hot"}
     assert (
@@ -84,7 +84,7 @@ async def test_no_file_is_packed_while_the_disk_has_no_room_for_it_and_it_is_sai
 async def test_what_was_borrowed_is_given_back_when_the_plain_file_is_gone(tmp_path: Path) -> None:
     await fill_archive(tmp_path / "archive", 3, 40)
     archive = await Archive.open(tmp_path / "archive")
-    room = DiskRoom(lambda: 1 << 40)
+    room = PackingRoom(lambda: 1 << 40)
     mover = TierMover(archive, TierRules(hot_bytes=1), PackOptions(room=room))
     borrowed = []
     drop = mover._mover.drop
@@ -98,7 +98,7 @@ async def test_what_was_borrowed_is_given_back_when_the_plain_file_is_gone(tmp_p
 async def test_the_mirror_packs_nothing_on_a_disk_without_room(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     disk = Disk(RESERVE_BYTES)
-    mirrored = mirror(tmp_path, options=PackOptions(room=DiskRoom(disk.free_bytes)))
+    mirrored = mirror(tmp_path, options=PackOptions(room=PackingRoom(disk.free_bytes)))
     with pytest.raises(NoRoomToPack):
         await copied(archive, mirrored)
     assert not [facts for facts in bucket(tmp_path).list() if facts.key.endswith(".zst")]

@@ -25,7 +25,7 @@ class NoRoomToPack(OSError):
         super().__init__(errno.ENOSPC, what)
 
 
-class DiskRoom:
+class PackingRoom:
     """Of one archive's file system. Any thread. free_bytes: how much may still be written there; raises OSError."""
 
     def __init__(self, free_bytes: Callable[[], int]) -> None:
@@ -64,7 +64,7 @@ class DiskRoom:
 class BorrowedRoom:
     """Of one packed file. For one thread."""
 
-    def __init__(self, room: DiskRoom, plain_bytes: int) -> None:
+    def __init__(self, room: PackingRoom, plain_bytes: int) -> None:
         self._room = room
         self._plain_bytes = plain_bytes
         self._taken = self._looked_at = 0
