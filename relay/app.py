@@ -32,6 +32,7 @@ from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.mirror.mirror_setup import archive_mirror, copies_of
 from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.disk_room import DiskRoom
 from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
 from relay.process.certificates import described
@@ -184,10 +185,13 @@ class Relay:
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
+        room = DiskRoom(partial(layer.free_bytes, archive.directory))
         try:
             writer = uuid, secrets.token_hex(8)
-            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()), *writer)
-            mirror = archive_mirror(config.archive, archive, *writer)
+            tiers = tier_mover(
+                config.archive, archive, lambda: _views_read(archive, console.views.values()), *writer, room
+            )
+            mirror = archive_mirror(config.archive, archive, *writer, room)
         except (KeyUnreadable, ObjectStoreError) as error:
             log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
             await archive.close()
@@ -199,6 +203,7 @@ class Relay:
             clients,
             lambda: list(console.views.values()),
             uncopied_from=mirror.first_lacking if mirror is not None and waits else lambda: None,
+            lent_bytes=lambda: room.borrowed_bytes,
         )
         self._retention = retention
         state = source_state(archive, control)

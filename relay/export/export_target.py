@@ -1,13 +1,11 @@
 """The directory that an export makes: it is there with all of its files, or not at all."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.files import FileLayer
+from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.export.export_errors import ExportRefused
 
 _UNFINISHED: Final = ".exporting"
@@ -25,31 +23,10 @@ def export_target(out: Path) -> Iterator[Path]:
             f"{out} is there already and is not empty: an export makes its own directory. Name another --out."
         )
     making = out.with_name(f".{out.name}{_UNFINISHED}")
-    layer = FileLayer()
     out.parent.mkdir(parents=True, exist_ok=True)
     making.mkdir(exist_ok=True)
-    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ExportRefused(f"Another export is writing to {out}. Wait for it, or name another --out.") from None
-        _empty(making)
-        try:
+        with whole_directory(making, out):
             yield making
-        except BaseException:
-            with contextlib.suppress(OSError):
-                _empty(making)
-                making.rmdir()
-            raise
-        os.fsync(fd)
-        # An empty directory is replaced.
-        layer.rename(making, out)
-        layer.sync_directory(out.parent)
-    finally:
-        os.close(fd)
-
-
-def _empty(directory: Path) -> None:
-    for path in directory.iterdir():
-        path.unlink()
+    except DirectoryBusy:
+        raise ExportRefused(f"Another export is writing to {out}. Wait for it, or name another --out.") from None

@@ -14,6 +14,7 @@ from relay.mirror.bucket_check import BucketCheck, folder_of
 from relay.mirror.bucket_origin import BucketOrigin
 from relay.mirror.mirror import Mirror
 from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.disk_room import DiskRoom
 from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
 from relay.tiers.tier_setup import bucket_store, key_ring
@@ -48,8 +49,11 @@ def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> 
     yield from check.run(begun_generations(root), keys, packing)
 
 
-def archive_mirror(section: ArchiveSection, archive: Archive, uuid: str, token: str) -> Mirror | None:
+def archive_mirror(
+    section: ArchiveSection, archive: Archive, uuid: str, token: str, room: DiskRoom | None = None
+) -> Mirror | None:
     """What keeps the bucket as a second copy, not yet at work; None: nothing does. uuid, token: of the relay and of this process.
+    room: of the archive's disk.
 
     Raises: KeyUnreadable, StoreRefused.
     """
@@ -57,5 +61,5 @@ def archive_mirror(section: ArchiveSection, archive: Archive, uuid: str, token: 
         return None
     # The mirror itself tries again, and says meanwhile that it is behind.
     options = replace(section.bucket.options(), tries=3, give_up_s=15.0)
-    packing = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
+    packing = PackOptions(room=room) if section.tiers is None else PackOptions(level=section.tiers.level, room=room)
     return Mirror(archive, options, key_ring(section), packing, (uuid, token), section.mirror.interval_s)

@@ -73,7 +73,7 @@ def restore(
     where = "as plain files" if done.downloaded else f"which stay in {options.url}"
     dropped = f" {done.dropped} bytes of a transaction that was not complete were left out." if done.dropped else ""
     if done.holes:
-        dropped += f" **In the bucket there are holes**: {holes_text(list(done.holes))}; restored was: {holes}."
+        dropped += f" In the bucket there are holes: {holes_text(list(done.holes))}; restored was: {holes}."
     sys.stdout.write(
         f"{config.archive_directory} was made from {options.url}: {done.files} whole binlogs from {done.first} on, {where}, and the "
         f"newest one's beginning. The archive ends at {done.end}.{dropped} Start the relay: it asks its source for what comes next.\n"

@@ -5,9 +5,7 @@ next start, as after each loss of a catalog.
 """
 
 import contextlib
-import fcntl
 import os
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +15,11 @@ from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
+from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
+from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.binlog_file.broken import Broken
 from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
 from relay.mirror.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, trimmed
@@ -28,7 +28,8 @@ from relay.mirror.mirror_parts import MirrorPart, covered_to, unpacked_part
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedError
+from relay.packed.packed_content import packed_content
+from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedDamaged, PackedError, PackedUnknown
 from relay.packed.packed_facts import is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed.packed_reader import PackedReader
@@ -117,33 +118,11 @@ def _made(directory: Path) -> Iterator[Path]:
     layer.make_directory(directory.parent)
     making = directory.with_name(f".{directory.name}{_UNFINISHED}")
     layer.make_directory(making)
-    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RestoreRefused(f"Another restore makes {directory} now. Wait for it.") from None
-        _empty(making)
-        try:
+        with whole_directory(making, directory):
             yield making
-        except BaseException:
-            with contextlib.suppress(OSError):
-                _empty(making)
-                making.rmdir()
-            raise
-        layer.sync_directory(making)
-        layer.rename(making, directory)
-        layer.sync_directory(directory.parent)
-    finally:
-        os.close(fd)
-
-
-def _empty(directory: Path) -> None:
-    for path in directory.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    except DirectoryBusy:
+        raise RestoreRefused(f"Another restore makes {directory} now. Wait for it.") from None
 
 
 class _Restoring:
@@ -216,15 +195,36 @@ class _Restoring:
         else:
             stored = generation.objects.get(note.place.stored_name)
             if stored is None or stored.size != note.place.stored_bytes:
-                has = "is not there" if stored is None else f"has {stored.size} bytes"
-                url = self._store.url(generation.folder + note.place.stored_name)
-                raise RestoreRefused(
-                    f"{url} {has}; {note.place.stored_bytes} were stored. It "
-                    "was changed or removed: nothing was restored."
-                )
+                note = self._packed_otherwise(generation, file, note, None if stored is None else stored.size)
             replace_file(self._layer, directory / (file + PLACE_SUFFIX), note.encode())
         self._on_progress(file)
         return Position(file, note.place.plain_bytes)
+
+    def _packed_otherwise(
+        self, generation: BucketGeneration, file: str, note: PlaceNote, size: int | None
+    ) -> PlaceNote:
+        """The note of an object that is not the one that was noted, and has the binlog: its relay died before it noted that.
+
+        size: of the object; None: there is none. Raises: RestoreRefused; ObjectStoreError; KeyMissing, KeyWrong.
+        """
+        key, place, why = generation.folder + note.place.stored_name, note.place, ""
+        if size is not None:
+            try:
+                must = is_encrypted_name(place.stored_name)
+                found = packed_content(StoredObject(self._store, key, size), file, self._keys, must_be_encrypted=must)
+                assert found is not None
+                if (found.plain_bytes, found.digest) == (place.plain_bytes, file_of(note.file_row).digest):
+                    there = replace(
+                        place, stored_bytes=found.stored_bytes, key_id=found.key_id, digest=found.stored_digest
+                    )
+                    return replace(note, place=there)
+            except (PackedDamaged, PackedUnknown, TypeError) as error:
+                why = f" ({getattr(error, 'text', error)})"
+        has = "is not there" if size is None else f"has {size} bytes, and not the binlog that was archived{why}"
+        raise RestoreRefused(
+            f"{self._store.url(key)} {has}; {place.stored_bytes} bytes were stored. It was changed or removed: nothing was restored. "
+            "Put it back from the bucket's versions."
+        )
 
     def _check_encrypted(self, key: str) -> None:
         if self._wants_encrypted and not is_encrypted_name(key):

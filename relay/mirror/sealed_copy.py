@@ -88,11 +88,14 @@ class SealedCopy:
         stored_name = packed_name(row.name, encrypted)
         temporary = path.with_name(stored_name + _MIRRORING + TEMPORARY_SUFFIX)
         sha, key = hashlib.sha256(), folder + stored_name
+        borrowed = None if self._options.room is None else self._options.room.begin(row.end)
         try:
             with os.fdopen(self._layer.create(temporary), "wb") as sink:
                 cuts = frame_cuts(_places(self._layer, path), row.end, self._options.frame_bytes)
 
                 def take(data: bytes) -> None:
+                    if borrowed is not None:
+                        borrowed.wants(len(data))
                     sha.update(data)
                     sink.write(data)
 
@@ -105,10 +108,14 @@ class SealedCopy:
                 raise MirrorStopped
             if row.digest is not None and row.digest != facts.digest:
                 raise NotAsArchived(f"its digest is {facts.digest}; {row.digest} was noted when it was sealed")
+            if borrowed is not None:
+                borrowed.is_packed()
             size = temporary.stat().st_size
             self._store.put_file(key, temporary)
         finally:
             temporary.unlink(missing_ok=True)
+            if borrowed is not None:
+                borrowed.give_back()
         digest = f"sha256:{sha.hexdigest()}"
         self._read_back(key, size, digest)
         row.digest = facts.digest

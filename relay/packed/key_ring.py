@@ -123,6 +123,10 @@ class KeyRing:
             what = f"the key {key_id!r} that was given is not the one it was encrypted with, or its head was changed"
             raise KeyWrong(what, file=file, offset=0, advice=KEYS_ADVICE) from None
 
+    def for_own_process(self) -> dict[str, bytes]:
+        """The keys themselves, for a process that this one has started, over a socket that nobody else has."""
+        return dict(self._keys)
+
     def __repr__(self) -> str:
         return f"KeyRing(ids={self.ids}, active={self.active!r})"
 

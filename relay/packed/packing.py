@@ -10,6 +10,7 @@ from typing import Final
 import zstandard
 
 from relay.packed.byte_source import ByteSource, read_exactly
+from relay.packed.disk_room import DiskRoom
 from relay.packed.encryption import FileCipher
 from relay.packed.frame_cuts import FRAME_BYTES
 from relay.packed.frame_table import SKIPPABLE_HEAD, encode_seek_table, skippable
@@ -24,10 +25,12 @@ _CHECKSUM_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """`level`: zstd's. `frame_bytes`: plain bytes of a frame, for `frame_cuts`."""
+    """`level`: zstd's. `frame_bytes`: plain bytes of a frame, for `frame_cuts`. `room`: of the disk, for those who write packed files
+    there; None: it is not looked at."""
 
     level: int = LEVEL
     frame_bytes: int = FRAME_BYTES
+    room: DiskRoom | None = None
 
 
 def pack(

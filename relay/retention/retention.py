@@ -103,7 +103,7 @@ class Retention:
     """`begin`, then `close`; on the event loop, but for decisions and the disk.
 
     views: of relay.toml, open or not. uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there
-    is none.
+    is none. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
     """
 
     def __init__(
@@ -115,6 +115,7 @@ class Retention:
         layer: FileLayer | None = None,
         clock: RetentionClock | None = None,
         uncopied_from: Callable[[], Place | None] = lambda: None,
+        lent_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
         self.status = RetentionStatus(is_on=limits.section.removes, limits=limits.written)
         self.replicas = KnownReplicas()
@@ -125,6 +126,7 @@ class Retention:
         self._uncopied_from = uncopied_from
         self._layer = layer or FileLayer()
         self._clock = clock or RetentionClock()
+        self._lent_bytes = lent_bytes
         self._paces: dict[str, AgePace] = {}
         self._paced_at = self._looked_at = time.monotonic()
         self._log = HeldBackLog()
@@ -309,7 +311,9 @@ class Retention:
         is_waited_for = any(hold.kind is HolderKind.MIRROR for one in archives for hold in one.holds)
         if limits.min_free_bytes is not None or is_waited_for:
             with contextlib.suppress(OSError):
-                free = self._layer.free_bytes(self._mirror.directory)
+                # In this order: what is given back in between counts twice, for a moment, and removes nothing.
+                lent = self._lent_bytes()
+                free = self._layer.free_bytes(self._mirror.directory) + lent
                 floor = min(self._layer.whole_bytes(self._mirror.directory) // _FLOOR_PART, _MOST_FLOOR)
         decision = decide(RetentionFacts(archives, counted_from, free, floor if is_waited_for else 0), limits)
         most = _MOST_A_PASS if not self._failures else 1

@@ -8,7 +8,6 @@ A start after a crash finds the old one still there, and takes the move back (`r
 
 import contextlib
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,28 +15,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path
-from relay.archive.storage.files import (
-    BESIDE_SUFFIXES,
-    TEMPORARY_SUFFIX,
-    FileLayer,
-    StoredFile,
-    replace_file,
-    write_all,
-)
+from relay.archive.storage.files import BESIDE_SUFFIXES, TEMPORARY_SUFFIX, StoredFile, replace_file
 from relay.object_store.archive_object import STALE_S, Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
-from relay.packed.frame_cuts import frame_cuts
+from relay.packed.disk_room import BorrowedRoom
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import PackedContent, packed_content
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packed_facts import is_encrypted_name, packed_name
-from relay.packed.packing import PackOptions, pack
+from relay.packed.packing import PackOptions
 from relay.packed_reads.packed_files import boundary_before
+from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
+from relay.packing_process.packer import Packer
 from relay.tiers.move_errors import MoveFailed, MoveStopped
 
 _PIECE: Final = 8 << 20
@@ -67,14 +60,14 @@ class MovedFile:
 class FileMover:
     """Blocking: for one thread. root: the archive's directory, which keys in the bucket are relative to.
 
-    keys: whose active key encrypts what is packed. stop: ends a move between two frames by MoveStopped. ownership: of the place in the
-    bucket; None: nobody else can write there.
+    packer: is closed by whoever made it. keys: whose active key encrypts what is packed. stop: ends a move between two frames by
+    MoveStopped. ownership: of the place in the bucket; None: nobody else can write there.
     """
 
     def __init__(
         self,
         root: Path,
-        layer: FileLayer,
+        packer: Packer,
         options: PackOptions,
         *,
         keys: KeyRing | None = None,
@@ -83,12 +76,14 @@ class FileMover:
         ownership: Ownership | None = None,
     ) -> None:
         self._root = root
-        self._layer = layer
+        self._layer = packer.layer
+        self._packer = packer
         self._options = options
         self._keys = keys
         self._store = store
         self._stop = stop
         self._ownership = ownership
+        self._borrowed: BorrowedRoom | None = None
         self._busy_since = 0.0
         """By the monotonic clock; 0: nobody else was met in the bucket."""
 
@@ -118,22 +113,56 @@ class FileMover:
         """What a file of the archive is called in the bucket."""
         return path.relative_to(self._root).as_posix()
 
-    def pack(self, file: MovedFile) -> FilePlace:
-        """hot -> cold, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError. Then nothing is left of it."""
+    def pack(
+        self, file: MovedFile, *, urgent: bool = False, becomes_urgent: Callable[[], bool] = lambda: False
+    ) -> tuple[FilePlace, float]:
+        """hot -> cold, up to NAME.place; and for how many seconds packing paused for others.
+
+        becomes_urgent: true of a file that was not: it has to be begun anew, by MoveStopped.
+        Raises: MoveFailed, MoveStopped, OSError. Then nothing is left of it.
+        """
+
+        def stop() -> bool:
+            self._borrow(temporary)
+            return self._stop() or (not urgent and becomes_urgent())
+
         encrypted = self._keys is not None and self._keys.active is not None
         stored = file.path.with_name(packed_name(file.name, encrypted))
         temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
+        order = CopyOrder(file.name, file.end, file.digest, self._options)
+        self.give_room_back()
         try:
-            place = self._write(file, temporary, stored.name)
-            self._read_back(file, temporary, place)
-        except BaseException:
+            self._borrowed = None if self._options.room is None else self._options.room.begin(file.end)
+            copy = self._packer.make(file.path, temporary, order, self._keys, stop, urgent=urgent)
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 self._layer.unlink(temporary)
+            self.give_room_back()
+            if isinstance(error, CopyFailed):
+                raise MoveFailed(error.what, file=file.name, advice=error.advice) from error
+            if isinstance(error, CopyStopped):
+                raise MoveStopped from None
             raise
+        if self._borrowed is not None:
+            self._borrowed.holds(copy.stored_bytes)
+            self._borrowed.is_packed()
+        key_id = self._keys.active if self._keys is not None else None
+        place = FilePlace(Tier.COLD, stored.name, copy.stored_bytes, key_id, copy.packed_digest, file.end)
         self._layer.rename(temporary, stored)
         self._layer.sync_directory(file.directory)
         self._note(file, place)
-        return place
+        return place, copy.paused_s
+
+    def _borrow(self, temporary: Path) -> None:
+        """The room that what is being packed takes by now. Raises: NoRoomToPack; OSError."""
+        if self._borrowed is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._borrowed.holds(self._layer.size_of(temporary))
+
+    def give_room_back(self) -> None:
+        """What was packed last is there alone, or not at all: it takes no room for a while only."""
+        if self._borrowed is not None:
+            self._borrowed.give_back()
 
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
         """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError.
@@ -178,60 +207,6 @@ class FileMover:
             self._note(file, old)
 
     # --- parts -------------------------------------------------------------------------------------------------------
-
-    def _write(self, file: MovedFile, temporary: Path, name: str) -> FilePlace:
-        cuts = frame_cuts(self._places(file), file.end, self._options.frame_bytes)
-        sha, size = hashlib.sha256(), 0
-        with StoredFile.open(self._layer, file.path) as plain:
-            fd = self._layer.create(temporary)
-            try:
-
-                def sink(piece: bytes) -> None:
-                    nonlocal size
-                    write_all(self._layer, fd, [piece], size, len(piece))
-                    sha.update(piece)
-                    size += len(piece)
-
-                try:
-                    facts = pack(plain, sink, file.name, cuts, self._options, keys=self._keys, stop=self._stop)
-                except EOFError as error:
-                    raise MoveFailed(str(error), file=file.name, advice="Run `archive verify`.") from error
-                if facts is None:
-                    raise MoveStopped
-                self._layer.sync_data(fd)
-                # What is read back comes from the disk, not from what was just written to memory.
-                with contextlib.suppress(OSError, AttributeError):
-                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                self._layer.close(fd)
-        if facts.digest != file.digest:
-            what = f"its digest is {facts.digest}; {file.digest} was noted when it was sealed"
-            raise MoveFailed(what, file=file.name, advice="Run `archive verify --deep`.")
-        key_id = self._keys.active if self._keys is not None else None
-        return FilePlace(Tier.COLD, name, size, key_id, f"sha256:{sha.hexdigest()}", file.end)
-
-    def _places(self, file: MovedFile) -> list[tuple[int, bool]]:
-        """Starts of events, from NAME.idx; without one, frames end anywhere."""
-        try:
-            fd = self._layer.open_read(index_path(file.path))
-        except FileNotFoundError:
-            return []
-        try:
-            index = BoundaryIndex(self._layer, fd)
-            records = [index.record(number) for number in range(index.count)]
-        finally:
-            self._layer.close(fd)
-        return [(record.offset, record.at_boundary) for record in records if record.plausible]
-
-    def _read_back(self, file: MovedFile, temporary: Path, place: FilePlace) -> None:
-        with StoredFile.open(self._layer, temporary) as stored:
-            try:
-                found = self._content(stored, file, place)
-            except PackedError as error:
-                what = f"what was packed cannot be read back: {error.text}"
-                raise MoveFailed(what, file=file.name, advice="Look at the disk.") from error
-        if (found.digest, found.stored_digest) != (file.digest, place.digest):
-            raise MoveFailed("what was packed is read back as other bytes", file=file.name, advice="Look at the disk.")
 
     def _content(self, source: ByteSource, file: MovedFile, place: FilePlace) -> PackedContent:
         must = is_encrypted_name(place.stored_name)

@@ -1,4 +1,4 @@
-"""Moves the files of the mirror as `[archive.tiers]` says, one after the other, in a thread of the least priority.
+"""Moves the files of the mirror as `[archive.tiers]` says, one after the other, in a thread of low priority; a process packs them.
 
     every 2 s        rules -> what is due -> step of a move in the thread -> the loop takes it over -> the old one is removed
     bucket away      the same again after a pause that grows to 10 minutes; told once in log and ledger, and once when it is back
@@ -34,6 +34,7 @@ from relay.object_store.object_errors import ObjectStoreError, PlaceRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
+from relay.packing_process.packer import Packer, ThreadPacker
 from relay.process.background import begin_task
 from relay.process.daemon_pool import DaemonPool
 from relay.process.growing_pause import growing_pause
@@ -43,6 +44,7 @@ from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
 from relay.tiers.gone_objects import all_gone, forget_gone, remove_gone
 from relay.tiers.move_errors import MoveFailed, MoveStopped
+from relay.tiers.packing_urgency import PackingUrgency
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
 
@@ -93,7 +95,7 @@ class TierMover:
         *,
         keys: KeyRing | None = None,
         store: ObjectStore | None = None,
-        layer: FileLayer | None = None,
+        packer: Packer | None = None,
         stays_from: Callable[[], Place | None] = lambda: None,
         own: OwnBucket | None = None,
     ) -> None:
@@ -101,19 +103,19 @@ class TierMover:
         self._archive = archive
         self._rules = rules
         self._store = store
-        self._layer = layer or FileLayer()
+        self._packer = packer or ThreadPacker(FileLayer())
+        self._layer = self._packer.layer
         self._stays_from = stays_from
         self._stopping = threading.Event() if own is None else own.stop
         self._keeps_purged = own is not None and own.keeps_purged
         self._mover = FileMover(
-            archive.directory,
-            self._layer,
-            options,
+            *(archive.directory, self._packer, options),
             keys=keys,
             store=store,
             stop=self._stopping.is_set,
             ownership=None if own is None else own.ownership,
         )
+        self._urgency = PackingUrgency(self._layer, archive.directory)
         self._thread = DaemonPool(1, "archive-tiers", take_least_priority)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -141,6 +143,7 @@ class TierMover:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=_END_S)
             self._task.cancel()
+        await asyncio.to_thread(self._packer.close)
         self._thread.close()
 
     async def _run(self) -> None:
@@ -163,6 +166,7 @@ class TierMover:
                 if self._waits(generation, file, to) or not self._is_free(generation, file):
                     continue
                 moved |= await self._try(generation, file, to)
+        await self._in_thread(self._packer.close)
         self.status.state = "resting"
         self.status.last_pass = time.time()
 
@@ -194,6 +198,7 @@ class TierMover:
         # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
         moves = wanted_moves(files, self._rules, min(now, newest_event_time(numbered)))
         self.status.waiting_files = len(moves)
+        self._urgency.wait((move.file.generation, move.file.name) for move in moves if move.to is Tier.COLD)
         by_place = {(generation.number, file.name): (generation, file) for generation, file in places}
         return [(*by_place[move.file.generation, move.file.name], move.to) for move in moves]
 
@@ -220,7 +225,10 @@ class TierMover:
         """Whether it was moved."""
         self.status.state = f"{file.name} -> {to}"
         try:
-            return await self._move(generation, file, to)
+            try:
+                return await self._move(generation, file, to)
+            finally:
+                self._mover.give_room_back()
         except MoveStopped:
             return False
         except ObjectStoreError as error:
@@ -244,8 +252,14 @@ class TierMover:
         began = time.monotonic()
         old = file.place
         moved = await self._in_thread(lambda: _moved_file(generation.directory, file))
+        paused_s = 0.0
         if to is Tier.COLD:
-            place = await self._in_thread(lambda: self._mover.pack(moved))
+            is_urgent = partial(self._urgency.is_urgent, generation.number, file.name)
+            urgent = await self._in_thread(is_urgent)
+            await asyncio.to_thread(self._packer.begin, urgent=urgent)
+            place, paused_s = await self._in_thread(
+                lambda: self._mover.pack(moved, urgent=urgent, becomes_urgent=is_urgent)
+            )
         else:
             assert old is not None
             place = await self._in_thread(lambda: self._mover.upload(moved, old))
@@ -262,9 +276,14 @@ class TierMover:
         await self._in_thread(lambda: self._mover.drop(moved, place))
         self.status.moved_files[to] += 1
         self.status.moved_bytes[to] += file.end
-        took_s = round(time.monotonic() - began, 3)
         log.info(
-            "file_moved", file=file.name, tier=str(to), bytes=file.end, stored_bytes=place.stored_bytes, took_s=took_s
+            "file_moved",
+            file=file.name,
+            tier=str(to),
+            bytes=file.end,
+            stored_bytes=place.stored_bytes,
+            took_s=round(time.monotonic() - began, 3),
+            paused_s=paused_s,
         )
         return True
 

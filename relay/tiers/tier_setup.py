@@ -12,12 +12,14 @@ from relay.config.tiers_section import TiersSection
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
+from relay.packed.disk_room import DiskRoom
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
 from relay.packed_reads.archive_layer import archive_layer, note_tiers
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
+from relay.packing_process.packer import ProcessPacker
 from relay.retention.decision import Place
 from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
@@ -39,14 +41,19 @@ def bucket_store(section: ArchiveSection, *, many_ask: bool = False) -> ObjectSt
 
 
 def tier_mover(
-    section: ArchiveSection, archive: Archive, stays_from: Callable[[], Place | None], uuid: str, token: str
+    section: ArchiveSection,
+    archive: Archive,
+    stays_from: Callable[[], Place | None],
+    uuid: str,
+    token: str,
+    room: DiskRoom | None = None,
 ) -> TierMover | None:
     """None: nothing is to be moved, and nothing has to go from a bucket. uuid, token: of the relay and of this process, as those who
-    write to the bucket. Raises: KeyUnreadable, StoreRefused."""
+    write to the bucket. room: of the archive's disk. Raises: KeyUnreadable, StoreRefused."""
     if section.tiers is None and section.bucket is None:
         return None
     rules = TierRules() if section.tiers is None else TierRules.of(section.tiers)
-    options = PackOptions() if section.tiers is None else PackOptions(level=section.tiers.level)
+    options = PackOptions(room=room) if section.tiers is None else PackOptions(level=section.tiers.level, room=room)
     store = bucket_store(section)
     own = None
     if store is not None:
@@ -59,6 +66,7 @@ def tier_mover(
         options,
         keys=key_ring(section),
         store=store,
+        packer=ProcessPacker(),
         own=own,
         stays_from=stays_from,
     )

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrEqual, Not, StringStartsWith
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import _parse_datatype_string
+from pyspark.sql.types import StructType, _parse_datatype_string
 
 from relay.audit.datasource import BinlogDataSource, PushingReader
 from relay.audit.decode.levels import ReadOptions, read_split
@@ -131,12 +131,28 @@ def test_columns_are_chosen_by_an_option_or_a_schema(spark: Any) -> None:
         ({"since": "2026-02-01", "until": "2026-01-01"}, None, "is not before until"),
         ({"since": "yesterday"}, None, "since is 'yesterday'; it takes a time like"),
         ({"endingPosition": "latest"}, None, "endingPosition is 'latest'; it takes FILE:POSITION"),
-        ({"spliBytes": "65536"}, None, "there is no option splibytes"),
-        ({}, "position int", "column position of level events is bigint, not int"),
-        ({}, "colour string", "level events has no column 'colour'"),
+        ({"spliBytes": "65536"}, None, "there is no option spliBytes"),
+        ({}, StructType().add("position", "integer"), "column position of level events is bigint, not int"),
+        ({}, StructType().add("colour", "string"), "level events has no column 'colour'"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_there_is(
+    options: dict[str, str], schema: StructType | None, message: str
+) -> None:
+    source = BinlogDataSource({"path": str(RECORDED / "mysql56.binlog"), **options})
+    with pytest.raises(ValueError, match=re.escape(message)):
+        source.reader(schema or source.schema())
+
+
+@pytest.mark.parametrize(
+    ("options", "schema", "message"),
+    [
+        ({"columns": "position,colour"}, None, "level events has no column 'colour'; it has file"),
+        ({"spliBytes": "65536"}, None, "there is no option splibytes"),
+        ({}, "position int", "column position of level events is bigint, not int"),
+    ],
+)
+def test_spark_says_why_an_option_was_refused(
     spark: Any, options: dict[str, str], schema: str | None, message: str
 ) -> None:
     reader = spark.read.format("binlog").options(**options)

@@ -19,6 +19,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed_reads.archive_layer import note_tiers
 from tests.audit.conftest import BUCKET_ENVIRONMENT, BUCKET_PORT
+from tests.audit.job_runs import run
 from tests.audit.test_splits import rows, splits_of
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
@@ -174,3 +175,13 @@ def test_spark_reads_a_bucket_with_packed_and_encrypted_files(spark: Any, plain:
     there = sorted(map(tuple, frame.collect()))
     wanted = [tuple(row[name] for name in columns) for row in rows(splits_of(plain), "events", *columns)]
     assert there == sorted(wanted) and len(there) > 1000
+
+
+@pytest.mark.usefixtures("settings")
+def test_an_audit_finds_in_a_bucket_what_it_finds_in_plain_files(
+    spark: Any, plain: Path, storage: S3Server, tmp_path: Path
+) -> None:
+    there, wanted = (run(spark, "boundaries", place, tmp_path) for place in (in_bucket(plain, storage), plain))
+    assert there.names == wanted.names
+    assert there.figures == wanted.figures
+    assert there.figures["transactions"] == 3 * 120

@@ -20,6 +20,7 @@ from tests.bench import (
     mariadb_views,
     memory,
     packing,
+    packing_loss,
     position,
     receive,
     serve,
@@ -60,6 +61,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
     ),
     "tiers": lambda source, directory, quick: tiers.run(
         source, directory, turns=1 if quick else 5, files=30 if quick else 10_000
+    ),
+    "packing-loss": lambda source, directory, quick: packing_loss.run(
+        source, directory, turns=1 if quick else 15, drains=1 if quick else 8
     ),
     MEMORY: lambda source, directory, quick: memory.run(source, directory, transaction_mib=4 if quick else 1024),
 }

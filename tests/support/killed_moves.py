@@ -25,6 +25,7 @@ from relay.archive.archive import Archive
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ProcessPacker
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.s3_server import S3Server
@@ -38,7 +39,7 @@ _OPTIONS: Final = PackOptions(level=1, frame_bytes=8192)
 async def move_all(directory: Path, store: ObjectStore, *, purge_after_s: float = -1.0, told: bool = False) -> None:
     """All moves of one process. purge_after_s: when the oldest file is purged; < 0: never. told: says when it begins."""
     archive = await Archive.open(directory)
-    mover = TierMover(archive, _RULES, _OPTIONS, keys=RING, store=store)
+    mover = TierMover(archive, _RULES, _OPTIONS, keys=RING, store=store, packer=ProcessPacker())
     if told:
         print("begins", flush=True)
     moving = asyncio.create_task(mover.run_once())

@@ -37,11 +37,17 @@ def picture(archive: Archive) -> list[PicturedGeneration]:
     ]
 
 
-def mirror(tmp_path: Path, uuid: str = "relay-a", place: Path | None = None, keys: KeyRing | None = None) -> MirrorPass:
+def mirror(
+    tmp_path: Path,
+    uuid: str = "relay-a",
+    place: Path | None = None,
+    keys: KeyRing | None = None,
+    options: PackOptions | None = None,
+) -> MirrorPass:
     """What copies into it, as the relay `uuid` that has its archive below `place`."""
     store = bucket(tmp_path)
     directory = (place or tmp_path / "archive") / "source"
-    return MirrorPass(store, Ownership(store, uuid, directory, 0.0), keys, PackOptions(), threading.Event())
+    return MirrorPass(store, Ownership(store, uuid, directory, 0.0), keys, options or PackOptions(), threading.Event())
 
 
 async def copied(archive: Archive, mirrored: MirrorPass) -> None:

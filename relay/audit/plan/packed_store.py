@@ -99,8 +99,13 @@ class BucketStore:
 
     def __init__(self, url: str) -> None:
         """Raises: OSError."""
+        self._url = url
         self._store, _ = bucket_of(url)
         self._root = self._store.url()
+
+    def __reduce__(self) -> tuple[type["BucketStore"], tuple[str]]:
+        """On its way to an executor, which opens the bucket itself."""
+        return BucketStore, (self._url,)
 
     def _key(self, path: str) -> str:
         return path.removeprefix(self._root).strip("/")

@@ -19,8 +19,8 @@ from relay.packed_reads.archive_layer import archive_layer
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
+from tests.support.mirrored_archive import KEYS, bucket, copied, filled, mirror, restored
 from tests.support.tier_archive import digests_made
-from tests.unit.mirror.test_mirror_and_restore import KEYS, bucket, copied, filled, mirror, restored
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
+from relay.mirror.mirror import Mirror
 from relay.mirror.mirror_errors import RestoreRefused
 from relay.mirror.mirror_parts import MirrorPart, packed_part, part_of, unpacked_part
 from relay.mirror.mirror_pass import MirrorPass
@@ -268,3 +270,32 @@ def test_a_part_that_unpacks_to_more_than_its_name_says_is_refused_before_it_is_
     assert unpacked_part(data, part, None) == bytes(5000)
     with pytest.raises(PackedDamaged, match="has 5000 bytes of the binlog; by its name it has 50"):
         unpacked_part(data, part._replace(stop=50), None)
+
+
+async def test_what_is_copied_is_not_kept_in_memory_by_name(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    await copied(archive, mirror(tmp_path))
+    mirrored = mirror(tmp_path)
+    await copied(archive, mirrored)
+    assert mirrored._there == set() and mirrored.files == 0
+    await archive.close()
+
+
+async def test_copying_gives_way_to_whoever_receives_and_serves(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    options = StoreOptions(f"file://{tmp_path}/bucket")
+    mirrored = Mirror(archive, options, None, PackOptions(), ("relay-a", "token"), 0.01)
+    seen = []
+    run = mirrored._pass.run
+
+    def seen_run(picture: list[PicturedGeneration]) -> bool:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return run(picture)
+
+    mirrored._pass.run = seen_run  # type: ignore[method-assign, assignment]
+    mirrored.begin()
+    while mirrored.status().state != "following":
+        await asyncio.sleep(0.01)
+    await mirrored.close()
+    await archive.close()
+    assert set(seen) == {19}

@@ -70,12 +70,13 @@ class World:
         self.views: list[Any] = []
         self.wall = float(NOW)
         self.uncopied: tuple[int, int] | None = None
+        self.lent = 0
 
     def retention(self, **section: Any) -> Retention:
         clock = RetentionClock(lambda: self.wall, time.monotonic)
         limits = RetentionLimits.of(RetentionSection(**section))
-        views, uncopied = (lambda: self.views), (lambda: self.uncopied)
-        return Retention(self.archive, limits, self.replicas, views, self.disk, clock, uncopied_from=uncopied)
+        views, uncopied, lent = (lambda: self.views), (lambda: self.uncopied), (lambda: self.lent)
+        return Retention(self.archive, limits, self.replicas, views, self.disk, clock, uncopied, lent)
 
     @property
     def names(self) -> list[str]:
@@ -168,6 +169,12 @@ async def test_for_room_younger_files_go_too_but_for_those_that_are_kept_at_leas
     assert len(held_back) == 1, "said once"
     assert 'kept, as it is younger than keep_at_least = "36h" says' in held_back[0]["what"]
     assert retention.status.missing_bytes > 0
+
+
+async def test_the_room_that_packing_has_borrowed_removes_nothing(world: World) -> None:
+    world.disk.free, world.lent = 1 << 20, 1 << 20
+    await world.retention(min_free="2MiB").run_once()
+    assert world.names == NAMES
 
 
 async def test_what_a_replica_reads_or_has_not_received_stays_and_it_is_said_who_needs_what(world: World) -> None:

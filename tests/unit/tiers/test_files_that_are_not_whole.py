@@ -15,9 +15,9 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
+from tests.support.mirrored_archive import bucket
 from tests.support.tier_archive import archived_bytes, fill_archive
 from tests.unit.mirror.test_bucket_check import config_of
-from tests.unit.mirror.test_mirror_and_restore import bucket
 
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
 

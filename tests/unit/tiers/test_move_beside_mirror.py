@@ -12,6 +12,7 @@ from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.file_place import Tier, read_place
 from relay.config.sections import ArchiveSection
+from relay.mirror.mirror_errors import RestoreRefused
 from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_reader import PackedReader
@@ -19,8 +20,8 @@ from relay.packed.packing import PackOptions
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from relay.tiers.tier_setup import tier_mover
+from tests.support.mirrored_archive import bucket, copied, filled, mirror, restored
 from tests.support.tier_archive import archived_bytes, digests_made
-from tests.unit.mirror.test_mirror_and_restore import bucket, copied, filled, mirror, restored
 
 COLD = TierRules(hot_bytes=1)
 ALL = TierRules(hot_bytes=1, cold_bytes=1)
@@ -115,6 +116,25 @@ async def test_a_relay_that_dies_in_the_middle_of_an_upload_can_be_restored(
     monkeypatch.undo()
     assert [str(file.tier) for file in archive.current.files] == ["cold", "cold", "hot"]
     assert restored(tmp_path, download=download).files == 2
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_an_object_that_was_not_noted_is_restored_where_it_has_the_binlog(
+    archive: Archive, tmp_path: Path, is_whole: bool
+) -> None:
+    """As an earlier version left it that died in the middle of an upload, or as somebody has changed it."""
+    wanted = (archive.directory / FIRST).read_bytes()
+    await move(archive, COLD, level=19)
+    data = (archive.directory / f"{FIRST}.zst").read_bytes()
+    (tmp_path / "bucket" / f"{FIRST}.zst").write_bytes(data if is_whole else data[:-1])
+    if not is_whole:
+        with pytest.raises(RestoreRefused, match=r"and not the binlog that was archived .* nothing was restored"):
+            restored(tmp_path, download=False)
+        return
+    assert restored(tmp_path, download=False).files == 2
+    again = await Archive.open(tmp_path / "again" / "source")
+    assert archived_bytes(again.directory, again.current.files[0], bucket(tmp_path)) == wanted
+    await again.close()
 
 
 async def test_a_relay_that_dies_before_the_packed_file_is_removed_has_it_on_the_disk(

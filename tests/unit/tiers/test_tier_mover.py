@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,8 @@ from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import PackedCopy
+from relay.packing_process.packer import ProcessPacker, ThreadPacker
 from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
@@ -89,6 +92,51 @@ async def move(
 
 def tiers(archive: Archive) -> list[str]:
     return [str(file.tier) for file in archive.current.files]
+
+
+class FillingDisk(FileLayer):
+    """Becomes short of room while the first file is packed."""
+
+    asked = 0
+
+    def free_bytes(self, directory: Path) -> int:
+        self.asked += 1
+        return self.whole_bytes(directory) // (2 if self.asked < 4 else 20)
+
+
+class NotingPacker(ThreadPacker):
+    """Notes which files it was given, and whether they were urgent."""
+
+    def __init__(self, layer: FileLayer) -> None:
+        super().__init__(layer)
+        self.given: list[tuple[str, bool]] = []
+
+    def make(self, plain: Path, *args: Any, urgent: bool = False, **more: Any) -> PackedCopy:
+        self.given.append((plain.name[-1], urgent))
+        return super().make(plain, *args, urgent=urgent, **more)
+
+
+async def test_a_file_that_becomes_urgent_while_it_is_packed_is_begun_anew_without_giving_way(
+    archive: Archive, filled: Filled
+) -> None:
+    packer = NotingPacker(FillingDisk())
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), packer=packer)
+    await mover.run_once()
+    await mover.close()
+    assert packer.given == [("1", False), *((name, True) for name in "2341")]
+    check_whole(archive, filled.wanted, None)
+
+
+async def test_the_process_that_a_relay_packs_with_is_there_while_something_is_packed_and_then_gone(
+    archive: Archive, filled: Filled
+) -> None:
+    packer = ProcessPacker()
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), keys=RING, packer=packer)
+    await mover.run_once()
+    assert tiers(archive) == ["cold"] * 4 + ["hot"]
+    check_whole(archive, filled.wanted, None)
+    assert not packer.is_running
+    await mover.close()
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
@@ -263,7 +311,7 @@ async def test_a_disk_that_is_full_while_packing_keeps_the_file_and_no_half_one(
     archive: Archive, filled: Filled
 ) -> None:
     disk = FullDisk()
-    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), layer=disk)
+    mover = TierMover(archive, COLD, PackOptions(level=1, frame_bytes=8192), packer=ThreadPacker(disk))
     await mover.run_once()
     assert (tiers(archive), mover.status.failures) == (["hot"] * 5, 1)
     assert mover.status.failure == "mysql-bin.000001: No space left on device"

@@ -20,9 +20,9 @@ from relay.packed.packing import PackOptions
 from relay.tiers.claim_command import claim
 from relay.tiers.tier_mover import OwnBucket, TierMover
 from relay.tiers.tier_rules import TierRules
+from tests.support.mirrored_archive import bucket
 from tests.support.tier_archive import check_whole, fill_archive
 from tests.unit.mirror.test_bucket_check import config_of
-from tests.unit.mirror.test_mirror_and_restore import bucket
 
 ALL = TierRules(hot_bytes=1, cold_bytes=1)
 

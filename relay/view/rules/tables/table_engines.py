@@ -10,6 +10,7 @@ from relay.schema_history.tables.foreign_key_names import last_number, made_up_n
 from relay.schema_history.tables.source_table import TableName, takes_foreign_keys
 from relay.view.rules.statement.routine_body import BodyChange, RoutineBody
 from relay.view.rules.tables.foreign_keys import KnownForeignKey, References
+from relay.view.rules.tables.revocable_facts import RevocableFacts
 from relay.view.rules.tables.stored_bodies import KnownTrigger, RoutineName, StoredBodies
 
 WITHOUT_TRANSACTIONS: Final = frozenset(
@@ -60,16 +61,18 @@ class Trigger(NamedTuple):
     body: RoutineBody = RoutineBody()
 
 
-class TableEngines:
+class TableEngines(RevocableFacts):
     """What is known at one place of the binlogs. `known`, `plain`: told of tables from before the archive, see ViewSettings."""
 
     def __init__(self, known: Mapping[str, str] | None = None, plain: Collection[str] = ()) -> None:
+        super().__init__()
         self._known = dict(known or {})
         self._plain = frozenset(plain)
         self._told_without = any(is_without_transactions(engine) for engine in self._known.values())
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        self._journal = None
         self._tables: dict[TableName, TableFacts] = {}
         self._temporary: dict[tuple[int, str, str], TableFacts] = {}
         self._triggers: dict[TableName, Trigger] = {}
@@ -95,7 +98,6 @@ class TableEngines:
         self._names: list[TableName] = []
         self._lines: dict[TableName, str] = {}
         self._told: bytes | None = b""
-        self._journal: list[tuple[dict[Any, Any], Any, Any]] | None = None
 
     @property
     def any_without_transactions(self) -> bool:
@@ -213,24 +215,10 @@ class TableEngines:
             return [(ANY_TABLE, ANY_TABLE)]
         return [name for name in plain if names is None or name[1].lower() in names]
 
-    # ---- for as long as it is not sure ----
-
-    def begin(self) -> None:
-        """From here on what is learned can be taken back."""
-        self._journal = []
-
-    def keep(self) -> None:
-        """What was learned stays."""
-        self._journal = None
-
-    def take_back(self) -> None:
-        """What was learned since `begin` is forgotten."""
-        journal, self._journal = self._journal or [], None
-        for which, key, before in reversed(journal):
-            self._set(which, key, before)
+    # ---- every change ----
 
     def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
-        """The only place where anything changes; None: it goes."""
+        """See `RevocableFacts`."""
         before = which.get(key)
         if before == value:
             return
@@ -241,8 +229,7 @@ class TableEngines:
             self._bodies = self._behind_each = None
         if which is self._foreign_keys and self._known_references is not None:
             self._known_references.change(key, before or (), value or ())
-        if self._journal is not None:
-            self._journal.append((which, key, before))
+        self._note(which, key, before)
         if value is None:
             del which[key]
         else:

@@ -32,6 +32,7 @@ from relay.view.rules.mariadb.rows.sequence_rows import may_be_sequence
 from relay.view.rules.mariadb.rows.table_map_body import ID_BYTES, TableMapBody, UnknownColumnType, decode_map_body
 from relay.view.rules.mariadb.statement.known_program import VIEW, KnownProgram, ProgramName, decode_known_program
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
+from relay.view.rules.tables.revocable_facts import RevocableFacts
 
 _ACTING: Final = (CASCADE, SET_NULL)
 _MOST_TEMPORARY: Final = 10_000
@@ -68,7 +69,7 @@ class _ToldMap(NamedTuple):
     conversion: ConvertedTable
 
 
-class MariadbTables:
+class MariadbTables(RevocableFacts):
     """What is known at one place. collation_of: the target's number for a collation of the source. told_kinds: `shop.s` -> whether that
     is a table or a sequence, of those from before the archive. plain: those from before it, as `shop.t`, of which nothing is another on
     the replicas.
@@ -81,6 +82,7 @@ class MariadbTables:
         told_kinds: Mapping[str, TableKind] | None = None,
         plain: Iterable[str] = (),
     ) -> None:
+        super().__init__()
         self._plain = frozenset(plain)
         self._references: tuple[object, References] | None = None
         self._collation_of = collation_of
@@ -88,7 +90,6 @@ class MariadbTables:
         self._told_kinds = dict(told_kinds or {})
         self.changes = object()
         """Another one behind each change."""
-        self._journal: list[tuple[dict[Any, Any], Any, Any]] | None = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -278,29 +279,14 @@ class MariadbTables:
         for name in list(self._temporary):
             self._set(self._temporary, name, None)
 
-    # ---- for as long as it is not sure ----
-
-    def begin(self) -> None:
-        """From here on what is learned can be taken back."""
-        self._journal = []
-
-    def keep(self) -> None:
-        """What was learned stays."""
-        self._journal = None
-
-    def take_back(self) -> None:
-        """What was learned since `begin` is forgotten."""
-        journal, self._journal = self._journal or [], None
-        for which, key, before in reversed(journal):
-            self._set(which, key, before)
+    # ---- every change ----
 
     def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
-        """The only place where anything changes; None: it goes."""
+        """See `RevocableFacts`."""
         before = which.get(key)
         if before == value:
             return
-        if self._journal is not None:
-            self._journal.append((which, key, before))
+        self._note(which, key, before)
         self.changes = object()
         self._remembered.clear()
         if value is None:

@@ -1,0 +1,52 @@
+"""A directory that is there with all of its files, or not at all."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from relay.archive.storage.files import FileLayer
+
+
+class DirectoryBusy(Exception):
+    """Another process makes the same directory."""
+
+
+@contextlib.contextmanager
+def whole_directory(making: Path, target: Path) -> Iterator[None]:
+    """`making`, which is there, becomes `target` behind the block, durably; after an error it is removed.
+
+    Both are in one directory, and `target` is not there or empty. What is in `making` is of an earlier one that was killed, and is
+    removed first. Raises: DirectoryBusy; OSError.
+    """
+    layer = FileLayer()
+    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DirectoryBusy from None
+        _empty(making)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):
+                _empty(making)
+                making.rmdir()
+            raise
+        os.fsync(fd)
+        # An empty directory is replaced.
+        layer.rename(making, target)
+        layer.sync_directory(target.parent)
+    finally:
+        os.close(fd)
+
+
+def _empty(directory: Path) -> None:
+    for path in directory.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -1,0 +1,92 @@
+"""The room on the archive's disk that packed files take for a while: until the plain file goes, or until the bucket has them.
+
+What receives comes first: packing waits while the disk has little room, and ends when that becomes little meanwhile. `min_free` removes
+no binlog for what is borrowed: it comes back within moments.
+"""
+
+import errno
+import threading
+from collections.abc import Callable
+from typing import Final
+
+RESERVE_BYTES: Final = 128 << 20
+"""So much stays free for what is received meanwhile."""
+_FIRST_SHARE: Final = 0.5
+"""What a packed binlog is expected to take of a plain one, until one was packed."""
+_MOST_SHARE: Final = 1.1
+_LOOK_BYTES: Final = 4 << 20
+
+
+class NoRoomToPack(OSError):
+    """The disk has too little room for a packed file. Nothing is left of what was begun."""
+
+    def __init__(self) -> None:
+        what = f"packing it would leave less than {RESERVE_BYTES >> 20} MiB free on the archive's disk: make room there"
+        super().__init__(errno.ENOSPC, what)
+
+
+class DiskRoom:
+    """Of one archive's file system. Any thread. free_bytes: how much may still be written there; raises OSError."""
+
+    def __init__(self, free_bytes: Callable[[], int]) -> None:
+        self._free_bytes = free_bytes
+        self._lock = threading.Lock()
+        self._borrowed = 0
+        self._share = _FIRST_SHARE
+
+    @property
+    def borrowed_bytes(self) -> int:
+        """By all who pack now."""
+        return self._borrowed
+
+    def begin(self, plain_bytes: int) -> "BorrowedRoom":
+        """For a binlog with so many bytes. Raises: NoRoomToPack; OSError."""
+        if self._free_bytes() < RESERVE_BYTES + min(_MOST_SHARE, self._share) * plain_bytes:
+            raise NoRoomToPack
+        return BorrowedRoom(self, plain_bytes)
+
+    def take(self, count: int) -> None:
+        """Called by `BorrowedRoom` alone, as `look` and `was_packed`: more is borrowed, or with a negative count given back."""
+        with self._lock:
+            self._borrowed += count
+
+    def look(self) -> None:
+        """Raises: NoRoomToPack; OSError."""
+        if self._free_bytes() < RESERVE_BYTES:
+            raise NoRoomToPack
+
+    def was_packed(self, plain_bytes: int, packed_bytes: int) -> None:
+        """The next one is expected to take as much of its size, and a quarter more."""
+        if plain_bytes:
+            self._share = 1.25 * packed_bytes / plain_bytes
+
+
+class BorrowedRoom:
+    """Of one packed file. For one thread."""
+
+    def __init__(self, room: DiskRoom, plain_bytes: int) -> None:
+        self._room = room
+        self._plain_bytes = plain_bytes
+        self._taken = self._looked_at = 0
+
+    def wants(self, count: int) -> None:
+        """Before so many more bytes are written. Raises: NoRoomToPack; OSError."""
+        if self._taken + count - self._looked_at >= _LOOK_BYTES:
+            self._room.look()
+            self._looked_at = self._taken + count
+        self._taken += count
+        self._room.take(count)
+
+    def holds(self, size: int) -> None:
+        """It has so many bytes by now, whoever wrote them. Raises: as `wants`."""
+        if size > self._taken:
+            self.wants(size - self._taken)
+
+    def is_packed(self) -> None:
+        """All of it is written."""
+        self._room.was_packed(self._plain_bytes, self._taken)
+
+    def give_back(self) -> None:
+        """The packed file is gone, or the plain one is. May be called again."""
+        self._room.take(-self._taken)
+        self._taken = 0

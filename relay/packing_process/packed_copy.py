@@ -1,0 +1,126 @@
+"""The packed copy of a binlog: written, synced, read back from the disk, compared."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from relay.archive.storage.boundary_index import RECORD, IndexRecord
+from relay.archive.storage.files import FileLayer, StoredFile, write_all
+from relay.packed.frame_cuts import frame_cuts
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_content import packed_content
+from relay.packed.packed_errors import PackedError
+from relay.packed.packing import PackOptions, pack
+
+_DISK: Final = "Look at the disk."
+
+
+class CopyFailed(Exception):
+    """Nothing came of it. `what`: the reason, `advice`: what to do."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+
+
+class CopyStopped(Exception):
+    """It was not wanted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOrder:
+    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known."""
+
+    file: str
+    end: int
+    digest: str | None
+    options: PackOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFiles:
+    """Descriptors: the binlog, NAME.idx or -1 where there is none, and the new file, for reading and writing."""
+
+    plain: int
+    index: int
+    packed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackedCopy:
+    """plain_digest: `crc32:…` of the binlog; packed_digest: `sha256:…` of the packed file.
+
+    paused_s: for how long others had the machine.
+    """
+
+    plain_digest: str
+    packed_digest: str
+    stored_bytes: int
+    paused_s: float = 0.0
+
+
+def write_copy(
+    layer: FileLayer, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool]
+) -> PackedCopy:
+    """stop: asked between two frames. Blocking. Raises: CopyFailed, CopyStopped, OSError."""
+    copy = _write(layer, files, order, keys, stop)
+    if order.digest is not None and copy.plain_digest != order.digest:
+        what = f"its digest is {copy.plain_digest}; {order.digest} was noted when it was sealed"
+        raise CopyFailed(what, "Run `archive verify --deep`.")
+    layer.sync_data(files.packed)
+    # What is read back comes from the disk, not from what was just written to memory.
+    with contextlib.suppress(OSError, AttributeError):
+        os.posix_fadvise(files.packed, 0, 0, os.POSIX_FADV_DONTNEED)
+    _read_back(layer, files.packed, order.file, keys, copy, stop)
+    return copy
+
+
+def _write(
+    layer: FileLayer, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool]
+) -> PackedCopy:
+    cuts = frame_cuts(_places(layer, files.index), order.end, order.options.frame_bytes)
+    sha, size = hashlib.sha256(), 0
+
+    def sink(piece: bytes) -> None:
+        nonlocal size
+        write_all(layer, files.packed, [piece], size, len(piece))
+        sha.update(piece)
+        size += len(piece)
+
+    try:
+        facts = pack(StoredFile(layer, files.plain), sink, order.file, cuts, order.options, keys=keys, stop=stop)
+    except EOFError as error:
+        raise CopyFailed(str(error), "Run `archive verify`.") from error
+    if facts is None:
+        raise CopyStopped
+    return PackedCopy(facts.digest, f"sha256:{sha.hexdigest()}", size)
+
+
+def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
+    """Starts of events, from NAME.idx; without one, frames end anywhere."""
+    if index < 0:
+        return []
+    data = StoredFile(layer, index).read_all()
+    whole = data[: len(data) // RECORD.size * RECORD.size]
+    records = (IndexRecord(*raw) for raw in RECORD.iter_unpack(whole))
+    return [(record.offset, record.at_boundary) for record in records if record.plausible]
+
+
+def _read_back(
+    layer: FileLayer, fd: int, file: str, keys: KeyRing | None, copy: PackedCopy, stop: Callable[[], bool]
+) -> None:
+    def begins(_offset: int) -> None:
+        if stop():
+            raise CopyStopped
+
+    must = keys is not None and keys.active is not None
+    try:
+        found = packed_content(StoredFile(layer, fd), file, keys, begins=begins, must_be_encrypted=must)
+    except PackedError as error:
+        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK) from error
+    if found is None or (found.digest, found.stored_digest) != (copy.plain_digest, copy.packed_digest):
+        raise CopyFailed("what was packed is read back as other bytes", _DISK)

@@ -1,0 +1,175 @@
+"""Who makes packed copies for the relay: the calling thread, or a process that is started for it.
+
+In a thread of the relay's process packing needs the interpreter now and then, for less than a millisecond. But a thread of low priority
+that has it does not run while others want the processors, and the event loop waits for it.
+"""
+
+import contextlib
+import errno
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+from relay.archive.storage.boundary_index import index_path
+from relay.archive.storage.files import FileLayer
+from relay.packed.key_ring import KeyRing
+from relay.packing_process.packed_copy import CopyFiles, CopyOrder, CopyStopped, PackedCopy, write_copy
+from relay.packing_process.packing_child import URGENT
+from relay.packing_process.packing_messages import receive_copy, send_order
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+# Behind all other places: what is beside the package `relay` hides no module of another.
+_BEGIN: Final = (
+    f"import sys; sys.path.append({str(_ROOT)!r}); from relay.packing_process.packing_child import main; main()"
+)
+_LOOK_MS: Final = 100
+_END_S: Final = 2.0
+_FOR_THE_RELAY: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""A service manager and a terminal send them to all processes; the one that packs ends with its relay."""
+
+
+class Packer:
+    """Blocking, for one thread at a time. `close` it when nothing is to be packed for a while; it can be used again."""
+
+    def __init__(self, layer: FileLayer) -> None:
+        self.layer = layer
+        """That it works on."""
+
+    def begin(self, *, urgent: bool = False) -> None:
+        """Starts what is needed, if it is not there; `make` does the same. Raises: OSError."""
+
+    def make(
+        self,
+        plain: Path,
+        packed: Path,
+        order: CopyOrder,
+        keys: KeyRing | None,
+        stop: Callable[[], bool],
+        *,
+        urgent: bool = False,
+    ) -> PackedCopy:
+        """The packed copy of the binlog `plain`, at `packed`. Raises: CopyFailed, CopyStopped, OSError; then a part may be there."""
+        with contextlib.ExitStack() as opened:
+
+            def keep(fd: int) -> int:
+                opened.callback(self.layer.close, fd)
+                return fd
+
+            index = -1
+            with contextlib.suppress(FileNotFoundError):
+                index = keep(self.layer.open_read(index_path(plain)))
+            files = CopyFiles(keep(self.layer.open_read(plain)), index, keep(self.layer.create(packed)))
+            return self._copy(files, order, keys, stop, urgent)
+
+    def _copy(
+        self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
+    ) -> PackedCopy:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Ends what it needed."""
+
+
+class ThreadPacker(Packer):
+    """Packs in the calling thread, on any layer, and gives way to nobody."""
+
+    def _copy(
+        self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
+    ) -> PackedCopy:
+        return write_copy(self.layer, files, order, keys, stop)
+
+
+class ProcessPacker(Packer):
+    """Packs in a process of its own, which gives way to all else: see `relay.packing_process.giving_way`."""
+
+    def __init__(self) -> None:
+        super().__init__(FileLayer())
+        self._child: subprocess.Popen[bytes] | None = None
+        self._link: socket.socket | None = None
+        self._is_urgent = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._child is not None and self._child.poll() is None
+
+    def begin(self, *, urgent: bool = False) -> None:
+        """Starts the process. Not for a thread of low priority: until the other program runs, the whole interpreter waits for it."""
+        if not self.is_running or self._is_urgent != urgent:
+            self.close()
+            self._start(urgent)
+
+    def _copy(
+        self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
+    ) -> PackedCopy:
+        copy = None
+        try:
+            self.begin(urgent=urgent)
+            assert self._link is not None
+            send_order(self._link, order, keys, files)
+            coming = select.poll()
+            coming.register(self._link, select.POLLIN)
+            while not coming.poll(_LOOK_MS):
+                if stop():
+                    raise CopyStopped
+            copy = receive_copy(self._link)
+        except ConnectionError:
+            pass
+        except BaseException:  # what it does is not wanted any more
+            self.close()
+            raise
+        if copy is None:
+            self._ended(stop)
+        return copy
+
+    def close(self) -> None:
+        """Ends the process, within two seconds whatever it does."""
+        link, child = self._link, self._child
+        self._link = self._child = None
+        if link is not None:
+            link.close()
+        if child is not None:
+            try:
+                child.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                # It was not given a processor since, or waits for the disk: nobody needs it.
+                child.kill()
+                child.wait()
+
+    def _start(self, urgent: bool) -> None:
+        link, other = socket.socketpair()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_RELAY)
+        try:
+            with other:
+                self._child = subprocess.Popen(
+                    [sys.executable, "-c", _BEGIN, str(other.fileno()), URGENT if urgent else "can wait"],
+                    pass_fds=[other.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+        except OSError:
+            link.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._link, self._is_urgent = link, urgent
+
+    def _ended(self, stop: Callable[[], bool]) -> NoReturn:
+        """Without an answer."""
+        child = self._child
+        self.close()
+        if stop():
+            raise CopyStopped
+        code = None if child is None else child.returncode
+        raise OSError(errno.ECHILD, f"the process that packs ended with {_ending(code)}")
+
+
+def _ending(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"code {code}"

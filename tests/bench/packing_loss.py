@@ -1,0 +1,215 @@
+"""What receiving and serving lose while the relay packs old binlogs: with the mover at work and without, by turns in one run.
+
+Each turn has a relay of its own, as a DBA runs it, on a copy of an archive with a backlog to pack. With packing the clock starts
+when a packed file grows; the backlog is larger than what can be packed in a turn. Source, relay, packing and client share
+the machine's processors. How much is packed meanwhile is told: giving way by doing nothing would be no merit.
+"""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.bench.figures import MB, Report, median, percentile
+from tests.bench.receive import warm_free_memory
+from tests.bench.relays import filled_relay, login, make_relay
+from tests.bench.source_data import BenchSource, wait_until_size
+from tests.bench.streams import drain, stream_size
+from tests.support.packed_archive import packed_bytes
+from tests.support.relay_process import RelayProcess
+
+_BACKLOG_FILES: Final = 3
+_MARGIN_BYTES: Final = 1 << 20
+_BEGINS_S: Final = 60.0
+_LEAST_REST_S: Final = 0.3
+
+
+class _Turn(NamedTuple):
+    """Seconds that the work took, and plain bytes a second that were packed meanwhile."""
+
+    seconds: float
+    packed_rate: float
+
+
+class _Archives(NamedTuple):
+    """Of relays that ended: one that has the backlog, one that has `file`, too. `ratio`: of plain bytes to packed ones."""
+
+    backlog: Path
+    whole: Path
+    file: str
+    size: int
+    ratio: float
+
+
+class _Settling:
+    """A relay that packs is waited for until a packed file grows; one that does not, for as long as the last one that did: what a relay
+    does when it starts is the same in both."""
+
+    def __init__(self) -> None:
+        self._took_s = 1.0
+
+    def wait(self, relay: RelayProcess, packs: bool) -> None:
+        """Returns when the clock may start."""
+        if not packs:
+            time.sleep(self._took_s)
+            return
+        began = time.monotonic()
+        while not _packed(relay):
+            if time.monotonic() > began + _BEGINS_S:
+                raise TimeoutError(f"nothing is packed:\n{relay.log_tail()}")
+            time.sleep(0.002)
+        time.sleep(max(0.0, began + _LEAST_REST_S - time.monotonic()))
+        self._took_s = time.monotonic() - began
+
+
+def run(source: BenchSource, directory: Path, *, turns: int = 15, drains: int = 8) -> Report:
+    """Measures `turns` pairs of each, after one that does not count."""
+    archives = _archives(source, directory)
+    report = Report(
+        "packing-loss",
+        f"{archives.size / MB:.0f} MB received, or served {drains} times, with old files being packed and without, {turns} pairs each",
+    )
+    wanted = _stream_bytes(source, archives, directory / "size")
+    place, settling = directory / "turn", _Settling()
+    kinds: dict[str, tuple[int, Callable[[bool], _Turn]]] = {
+        "receiving": (archives.size, lambda packs: _receive(source, archives, place, settling, packs)),
+        "serving": (wanted * drains, lambda packs: _serve(source, archives, place, settling, packs, drains)),
+    }
+    for what, (size, turn) in kinds.items():
+        rates: dict[bool, list[float]] = {True: [], False: []}
+        packed: list[float] = []
+        for number in range(turns + 1):
+            for packs in (True, False) if number % 2 else (False, True):
+                done = turn(packs)
+                if number:
+                    rates[packs].append(size / done.seconds)
+                    if packs:
+                        packed.append(done.packed_rate)
+        ratios = [with_it / without for with_it, without in zip(rates[True], rates[False], strict=True)]
+        report.add(f"{what} without packing", median(rates[False]) / MB, "MB/s")
+        report.add(f"{what} with packing", median(rates[True]) / MB, "MB/s")
+        spread = f"half of the pairs: {percentile(ratios, 0.25):.3f} to {percentile(ratios, 0.75):.3f}"
+        report.add(f"{what}, with / without", median(ratios), aim=0.95, at_least=True, note=spread)
+        report.add("the same, least disturbed turn of each", max(rates[True]) / max(rates[False]))
+        report.add(f"{what}: packed meanwhile", median(packed) / MB, "MB/s")
+    report.add("packing by a relay that has nothing else to do", _at_rest(source, archives, directory) / MB, "MB/s")
+    return report
+
+
+def _archives(source: BenchSource, directory: Path) -> _Archives:
+    """Has the source write what is missing."""
+    server = source.server
+    while len(server.binlogs()) < _BACKLOG_FILES:
+        server.sql("FLUSH BINARY LOGS")
+        server.sql(f"CALL write_small({source.transactions})", "bench")
+    server.sql("FLUSH BINARY LOGS")
+    with filled_relay(directory / "backlog", source) as relay:
+        _wait_digests(relay)
+        relay.stop()
+        backlog = relay.archive
+    file = source.newest()[0]
+    server.sql(f"CALL write_small({source.transactions})", "bench")
+    server.sql("FLUSH BINARY LOGS")
+    place = _copied(backlog, directory / "whole")
+    with make_relay(directory / "whole", server) as relay:
+        wait_until_size(relay.archive / source.newest()[0], source.newest()[1])
+        _wait_digests(relay)
+        relay.stop()
+    oldest = _binlogs(backlog)[0]
+    ratio = oldest.stat().st_size / len(packed_bytes(oldest))
+    return _Archives(backlog, place, file, (server.datadir / file).stat().st_size, ratio)
+
+
+def _wait_digests(relay: RelayProcess) -> None:
+    """Until no digest has to be made any more: a file without one is not packed, and to make it costs time as well."""
+    deadline = time.monotonic() + _BEGINS_S
+    while True:
+        listed = [json.loads(line) for line in relay.command("archive", "list", "--json").stdout.splitlines()]
+        if all(line["digest"] for line in listed if line["sealed"]):
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the digests are not made: {listed}")
+        time.sleep(0.2)
+
+
+def _copied(archive: Path, directory: Path) -> Path:
+    """The archive's files once more, where a relay in `directory` looks for them; binlogs by a second name: nobody writes to them."""
+
+    sealed = {str(path) for path in _binlogs(archive)[:-1]}
+
+    def copy(path: str, target: str) -> object:
+        return os.link(path, target) if path in sealed else shutil.copy2(path, target)
+
+    place = directory / "archive" / archive.name
+    shutil.copytree(archive, place, copy_function=copy)
+    return place
+
+
+def _binlogs(archive: Path) -> list[Path]:
+    return sorted(path for path in archive.iterdir() if path.suffix[1:].isdigit())
+
+
+def _relay(source: BenchSource, archive: Path, directory: Path, hot_bytes: int | None) -> RelayProcess:
+    """On a copy of `archive`. hot_bytes: older files than that are packed; None: none."""
+    _copied(archive, directory)
+    tiers = {} if hot_bytes is None else {"archive.tiers": {"hot_bytes": f"{max(1, hot_bytes >> 10)}KiB"}}
+    return make_relay(directory, source.server, **tiers)
+
+
+def _receive(source: BenchSource, archives: _Archives, directory: Path, settling: _Settling, packs: bool) -> _Turn:
+    relay = _relay(source, archives.backlog, directory, 1 if packs else None)
+    warm_free_memory(directory, archives.size)
+    os.kill(source.pid, signal.SIGSTOP)
+    try:
+        relay.start()
+        settling.wait(relay, packs)
+    finally:
+        before = _packed(relay)
+        start = time.monotonic()
+        os.kill(source.pid, signal.SIGCONT)
+    try:
+        seconds = wait_until_size(relay.archive / archives.file, archives.size) - start
+        packed = _packed(relay) - before
+    finally:
+        relay.kill()
+    shutil.rmtree(directory)
+    return _Turn(seconds, packed * archives.ratio / seconds)
+
+
+def _serve(
+    source: BenchSource, archives: _Archives, directory: Path, settling: _Settling, packs: bool, drains: int
+) -> _Turn:
+    newest = sum(path.stat().st_size for path in _binlogs(archives.whole) if path.name >= archives.file)
+    with _relay(source, archives.whole, directory, newest + _MARGIN_BYTES if packs else None) as relay:
+        wanted = stream_size(login(relay), archives.file)
+        settling.wait(relay, packs)
+        before, start = _packed(relay), time.monotonic()
+        seconds = sum(drain(login(relay), archives.file, wanted)["seconds"] for _ in range(drains))
+        packed, passed = _packed(relay) - before, time.monotonic() - start
+        relay.kill()
+    shutil.rmtree(directory)
+    return _Turn(seconds, packed * archives.ratio / passed)
+
+
+def _stream_bytes(source: BenchSource, archives: _Archives, directory: Path) -> int:
+    with _relay(source, archives.whole, directory, None) as relay:
+        return stream_size(login(relay), archives.file)
+
+
+def _packed(relay: RelayProcess) -> int:
+    """Bytes of packed files so far, whole ones and the one that grows."""
+    return sum(path.stat().st_size for path in relay.archive.glob("*.zst*"))
+
+
+def _at_rest(source: BenchSource, archives: _Archives, directory: Path) -> float:
+    with _relay(source, archives.backlog, directory / "rest", 1) as relay:
+        deadline = time.monotonic() + 10 * _BEGINS_S
+        while not (moved := relay.logged("file_moved")):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nothing is packed:\n{relay.log_tail()}")
+            time.sleep(0.05)
+        return float(moved[0]["bytes"] / moved[0]["took_s"])
