@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
+
+if TYPE_CHECKING:
+    from relay.object_store.breaker import Breaker
 
 _PART_BYTES: Final = 6 << 20
 """S3 takes no less than 5 MiB. All that is sent at once has a minute: 12 MiB, so 2 Mbit/s are enough."""
@@ -58,9 +60,16 @@ class ObjectStore:
         self.breaker: Breaker | None = None
         """None: there is none, and each call finds out by itself."""
         if many_ask:
-            look = ObjectStore(replace(options, tries=1, timeout_s=min(options.timeout_s, _LOOK_S)), self.stopping)
-            self.breaker = Breaker(lambda: next(look.list(), None), self.url(), self.stopping)
+            self.breaker = self._new_breaker()
         self._trying = Trying(options.tries, options.give_up_s, self.counts, self.stopping, self.breaker)
+
+    def _new_breaker(self) -> "Breaker":
+        # It logs: Spark's executors, which need no more than pyarrow, do without it.
+        from relay.object_store.breaker import Breaker
+
+        options = replace(self.options, tries=1, timeout_s=min(self.options.timeout_s, _LOOK_S))
+        look = ObjectStore(options, self.stopping)
+        return Breaker(lambda: next(look.list(), None), self.url(), self.stopping)
 
     def stop(self) -> None:
         """No call is tried again from now on."""

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import uniform
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from relay.object_store.breaker import Breaker
 from relay.object_store.object_errors import (
     BucketAway,
     ObjectDamaged,
@@ -17,6 +16,9 @@ from relay.object_store.object_errors import (
     StoreRefused,
     StoreUnreachable,
 )
+
+if TYPE_CHECKING:
+    from relay.object_store.breaker import Breaker
 
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 10.0
@@ -61,7 +63,7 @@ class Trying:
         give_up_s: float,
         counts: StoreCounts,
         stop: threading.Event,
-        breaker: Breaker | None = None,
+        breaker: "Breaker | None" = None,
     ) -> None:
         self._tries = tries
         self._give_up_s = give_up_s

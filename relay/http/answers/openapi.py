@@ -166,6 +166,8 @@ def _schemas() -> dict[str, Schema]:
             parts=_WHOLE,
             failures=_WHOLE,
             bytes_written=_WHOLE,
+            left_out_files=_WHOLE,
+            lost_files=_WHOLE,
             trouble=_TEXT_OR_NONE,
         ),
         "History": _object(
