@@ -96,6 +96,7 @@ def printed(reader: str, *arguments: str, data: bytes | None = None) -> bytes:
 
 
 def test_mysqlbinlog_reads_from_a_pipe_what_it_reads_from_the_plain_file(packed: Packed, tmp_path: Path) -> None:
+    events = 0
     for name in packed.names:
         given = tmp_path / name
         with given.open("wb") as out:
@@ -103,7 +104,8 @@ def test_mysqlbinlog_reads_from_a_pipe_what_it_reads_from_the_plain_file(packed:
         for reader in READERS[packed.source]:
             wanted = printed(reader, str(packed.plain / name))
             assert printed(reader, "-", data=given.read_bytes()) == wanted
-            assert name == packed.names[-1] or wanted.count(b"\n# at ") > 100
+            events += wanted.count(b"\n# at ")
+    assert events > 300
 
 
 def test_the_command_of_the_documents_works_on_what_is_encrypted_in_the_bucket(packed: Packed) -> None:
