@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from relay.object_store.object_errors import ObjectDamaged, StoreUnreachable
+from relay.object_store.object_errors import ObjectDamaged, StoreRefused, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
 
@@ -193,12 +193,12 @@ class ObjectStore:
     def list(self, folder: str = "", after: str = "") -> Iterator[ObjectFacts]:
         """The objects in a folder and those below it, in the order of their keys, behind the key `after`.
 
-        Asked for page by page; one that fails is asked for again.
+        Asked for page by page; one that fails is asked for again. On a disk and with Azure all at once: they do not begin behind a key.
         """
         import obstore
 
         last = after
-        if self.options.scheme == "file":
+        if self.options.scheme in ("file", "az"):
             found = self._trying.run(self.url(folder), lambda: obstore.list(self._store, folder or None).collect())
             yield from (fact for fact in sorted(map(_facts, found)) if fact.key > last)
             return
@@ -212,6 +212,11 @@ class ObjectStore:
             found = self._trying.run(self.url(folder), page)
             if not found:
                 return
+            if found[-1]["path"] <= last:
+                what = f"it lists the same names again when it is asked for those behind {last}"
+                raise StoreRefused(
+                    what, url=self.url(folder), advice="This storage cannot be used: it must know start-after."
+                )
             yield from map(_facts, found)
             last = found[-1]["path"]
 

@@ -384,7 +384,9 @@ def lake_rows(table: Any, names: list[str], documents: set[str] | None = None) -
 
 def _as_shown(value: Any, document: bool) -> Any:
     if document and isinstance(value, str):
-        return json.loads(value)
+        # A table may have had a document under that name, or have texts now.
+        with contextlib.suppress(ValueError):
+            return json.loads(value)
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, datetime.datetime):

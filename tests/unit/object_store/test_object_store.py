@@ -1,11 +1,13 @@
 """A bucket of a real S3 server, behind a proxy that makes what storages do on bad days."""
 
 import dataclasses
+import datetime
 import pickle
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,3 +205,17 @@ def test_a_directory_is_a_storage_too(tmp_path: Path) -> None:
     assert list(store.list()) == []
     with pytest.raises(ObjectMissing):
         store.get("a/x")
+
+
+def test_a_storage_that_begins_its_listing_anew_each_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    obstore = pytest.importorskip("obstore")
+    monkeypatch.setattr(obstore, "list", lambda *_, **__: iter([[_listed("a"), _listed("b")]]))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    store = ObjectStore(StoreOptions("s3://bucket/x", region="us-east-1"))
+    with pytest.raises(StoreRefused, match="lists the same names again"):
+        list(store.list())
+
+
+def _listed(path: str) -> dict[str, Any]:
+    return {"path": path, "size": 1, "e_tag": None, "last_modified": datetime.datetime.now(datetime.UTC)}
