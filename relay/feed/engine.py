@@ -179,8 +179,9 @@ class FeedEngine:
             raise batch.stop
 
     def let_go(self) -> None:
-        """Nothing is read ahead any more."""
+        """The last call: nothing is read ahead any more, and DuckDB's threads end. A process that ends under them is aborted, now and then."""
         self._batches.close()
+        self.connection.close()
 
     def _announce(self, batch: FeedBatch) -> None:
         """Writes down which tables are to come, before any table is beyond the batch's start: one that is not there yet tells no place."""

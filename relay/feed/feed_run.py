@@ -116,9 +116,11 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
         engine.progress.note_stop(stop, engine.place)
         raise
     finally:
-        engine.let_go()
-        if once or ended.is_set():
-            engine.close()
+        try:
+            if once or ended.is_set():
+                engine.close()
+        finally:
+            engine.let_go()
     say(f"at {engine.reading.told(engine.place)}: {engine.counts.rows} changes in {engine.counts.batches} batches")
 
 
