@@ -29,6 +29,7 @@ from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _PIECE: Final = 8 << 20
@@ -236,7 +237,7 @@ class BucketCheck:
         for number, files in self._lacking.items():
             # Without its note it does not count as there; so a cure that is killed is begun again.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
-        copying = MirrorPass(self._store, self._ownership, keys, packing, threading.Event())
+        copying = MirrorPass(self._store, self._ownership, PackingMeans(options=packing, keys=keys), threading.Event())
         paths = dict(generations)
         for number, files in self._lacking.items():
             pictured = tuple(PicturedFile(file.name, file.number, file.end, sealed=True) for file in files)

@@ -5,6 +5,7 @@ import contextlib
 import random
 import threading
 import time
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -20,12 +21,12 @@ from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
-from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
+from relay.tiers.packing_urgency import PackingUrgency
 
 log = structlog.get_logger("relay.mirror")
 
@@ -35,6 +36,8 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_BEGIN_S: Final = 60.0
+"""So long the process that packs has to start."""
 _LOST_ADVICE: Final = (
     "Nothing can be done about these. The ledger's mirror_behind says why the bucket was behind; give the disk more room, or "
     "[retention] lower limits, so that it can wait for the bucket."
@@ -56,8 +59,7 @@ class Mirror:
         self,
         archive: Archive,
         options: StoreOptions,
-        keys: KeyRing | None,
-        packing: PackOptions,
+        means: PackingMeans,
         writer: tuple[str, str],
         interval_s: float,
     ) -> None:
@@ -66,7 +68,11 @@ class Mirror:
         self._store = ObjectStore(options, self._stop)
         uuid, token = writer
         ownership = Ownership(self._store, uuid, archive.directory, token=token)
-        self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
+        self._packer = means.packer
+        self._loop = asyncio.get_running_loop()
+        urgency = PackingUrgency(means.packer.layer, archive.directory)
+        means = replace(means, begin=self._begin_packer)
+        self._pass = MirrorPass(self._store, ownership, means, self._stop, urgency)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()
@@ -199,6 +205,11 @@ class Mirror:
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), seconds)
+
+    def _begin_packer(self, urgent: bool) -> None:
+        """In the pass's thread, whose priority is too low for it: see `ProcessPacker.begin`. Raises: OSError."""
+        begun = asyncio.run_coroutine_threadsafe(asyncio.to_thread(self._packer.begin, urgent=urgent), self._loop)
+        begun.result(_BEGIN_S)
 
     def _picture(self) -> list[PicturedGeneration]:
         """What is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from relay.archive.storage.boundary_index import RECORD, IndexRecord
 from relay.archive.storage.files import FileLayer, StoredFile, write_all
+from relay.packed.byte_source import ByteSource
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import packed_content
@@ -19,12 +20,14 @@ _DISK: Final = "Look at the disk."
 
 
 class CopyFailed(Exception):
-    """Nothing came of it. `what`: the reason, `advice`: what to do."""
+    """Nothing came of it. `what`: the reason, `advice`: what to do. of_binlog: it is not what was archived, or cannot be read; else
+    the copy alone is at fault."""
 
-    def __init__(self, what: str, advice: str) -> None:
+    def __init__(self, what: str, advice: str, *, of_binlog: bool = True) -> None:
         super().__init__(what)
         self.what = what
         self.advice = advice
+        self.of_binlog = of_binlog
 
 
 class CopyStopped(Exception):
@@ -91,13 +94,32 @@ def _write(
         sha.update(piece)
         size += len(piece)
 
+    source = _Readable(StoredFile(layer, files.plain))
     try:
-        facts = pack(StoredFile(layer, files.plain), sink, order.file, cuts, order.options, keys=keys, stop=stop)
+        facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop)
     except EOFError as error:
         raise CopyFailed(str(error), "Run `archive verify`.") from error
     if facts is None:
         raise CopyStopped
     return PackedCopy(facts.digest, f"sha256:{sha.hexdigest()}", size)
+
+
+class _Readable:
+    """A binlog whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    def read(self, offset: int, count: int) -> bytes:
+        try:
+            return self._source.read(offset, count)
+        except OSError as error:
+            what = f"the disk does not give its bytes behind {offset}: {error.strerror or error}"
+            raise CopyFailed(what, "Run `archive verify --deep`, then `archive repair`.") from error
 
 
 def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
@@ -121,6 +143,6 @@ def _read_back(
     try:
         found = packed_content(StoredFile(layer, fd), file, keys, begins=begins, must_be_encrypted=must)
     except PackedError as error:
-        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK) from error
+        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK, of_binlog=False) from error
     if found is None or (found.digest, found.stored_digest) != (copy.plain_digest, copy.packed_digest):
-        raise CopyFailed("what was packed is read back as other bytes", _DISK)
+        raise CopyFailed("what was packed is read back as other bytes", _DISK, of_binlog=False)

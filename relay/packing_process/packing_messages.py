@@ -61,7 +61,7 @@ def send_made(link: socket.socket, copy: PackedCopy, paused_s: float) -> None:
 def send_failure(link: socket.socket, error: CopyFailed | OSError | str) -> None:
     """It is not; a text is of a fault of ours, with its traceback. Raises: OSError."""
     if isinstance(error, CopyFailed):
-        told: dict[str, Any] = {"failed": [error.what, error.advice]}
+        told: dict[str, Any] = {"failed": [error.what, error.advice], "of_binlog": error.of_binlog}
     elif isinstance(error, OSError):
         told = {"system": [error.errno, error.strerror or str(error)]}
     else:
@@ -77,7 +77,7 @@ def receive_copy(link: socket.socket) -> PackedCopy | None:
         return None
     told = json.loads(text)
     if "failed" in told:
-        raise CopyFailed(*told["failed"])
+        raise CopyFailed(*told["failed"], of_binlog=told["of_binlog"])
     if "system" in told:
         raise OSError(*told["system"])
     if "fault" in told:

@@ -26,7 +26,7 @@ from relay.object_store.store_options import StoreOptions
 from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError
-from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
@@ -169,9 +169,7 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         place = tmp_path / f"at{allowed}"
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
-        one = MirrorPass(
-            store, Ownership(store, "relay-a", archive.directory, 0.0), None, PackOptions(), threading.Event()
-        )
+        one = MirrorPass(store, Ownership(store, "relay-a", archive.directory, 0.0), PackingMeans(), threading.Event())
         try:
             await asyncio.to_thread(one.run, picture(archive))
         except OSError:
@@ -284,7 +282,7 @@ async def test_what_is_copied_is_not_kept_in_memory_by_name(tmp_path: Path) -> N
 async def test_copying_gives_way_to_whoever_receives_and_serves(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     options = StoreOptions(f"file://{tmp_path}/bucket")
-    mirrored = Mirror(archive, options, None, PackOptions(), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(archive, options, PackingMeans(), ("relay-a", "token"), 0.01)
     seen = []
     run = mirrored._pass.run
 

@@ -1,0 +1,93 @@
+"""Who packs for the mirror: a process that gives way to receiving and serving, but not for ever."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from relay.archive.storage.files import FileLayer
+from relay.mirror import mirror_pass
+from relay.mirror.mirror import Mirror
+from relay.mirror.mirror_pass import MirrorPass
+from relay.mirror.sealed_copy import MirrorStopped
+from relay.object_store.archive_object import Ownership
+from relay.object_store.store_options import StoreOptions
+from relay.packed.key_ring import KeyRing
+from relay.packing_process.packed_copy import CopyFiles, CopyOrder, CopyStopped, PackedCopy
+from relay.packing_process.packer import ProcessPacker, ThreadPacker
+from relay.packing_process.packing_means import PackingMeans
+from tests.support.mirrored_archive import bucket, copied, filled, picture, restored
+
+
+class NeverFirst(ThreadPacker):
+    """While packing gives way it comes to no end."""
+
+    def __init__(self) -> None:
+        super().__init__(FileLayer())
+        self.tries: list[bool] = []
+
+    def _copy(
+        self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
+    ) -> PackedCopy:
+        self.tries.append(urgent)
+        while not urgent:
+            if stop():
+                raise CopyStopped
+            time.sleep(0.001)
+        return super()._copy(files, order, keys, stop, urgent)
+
+
+async def test_packing_that_gives_way_begins_anew_without_doing_so_when_it_takes_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_pass, "GIVES_WAY_S", 0.05)
+    archive = await filled(tmp_path)
+    packer = NeverFirst()
+    ownership = Ownership(bucket(tmp_path), "relay-a", archive.directory, 0.0)
+    mirrored = MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), threading.Event())
+    await copied(archive, mirrored)
+    assert packer.tries == [False, True, False, True]
+    assert restored(tmp_path).end == archive.current.end
+    await archive.close()
+
+
+async def test_a_relay_that_ends_does_not_wait_for_what_gives_way(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    packer, stop = NeverFirst(), threading.Event()
+    ownership = Ownership(bucket(tmp_path), "relay-a", archive.directory, 0.0)
+    mirrored = MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), stop)
+    running = asyncio.create_task(asyncio.to_thread(mirrored.run, picture(archive)))
+    while not packer.tries:
+        await asyncio.sleep(0.001)
+    stop.set()
+    with pytest.raises(MirrorStopped):
+        await running
+    assert not list(archive.directory.glob("*.tmp"))
+    await archive.close()
+
+
+async def test_a_process_packs_and_ends_when_all_is_copied(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    packer, began = ProcessPacker(), []
+    start = packer._start
+
+    def noted(urgent: bool) -> None:
+        began.append((urgent, threading.current_thread().name))
+        start(urgent)
+
+    packer._start = noted  # type: ignore[method-assign]
+    options = StoreOptions(f"file://{tmp_path}/bucket")
+    mirrored = Mirror(archive, options, PackingMeans(packer), ("relay-a", "token"), 0.01)
+    mirrored.begin()
+    while mirrored.status().lag_bytes or mirrored.status().state != "following":
+        await asyncio.sleep(0.01)
+    await mirrored.close()
+    assert mirrored.status().files == 2 and not packer.is_running
+    # From the thread that copies, which has little priority, no process is started: the interpreter would wait for it.
+    assert began and not any(urgent or thread == "archive-mirror" for urgent, thread in began), began
+    assert restored(tmp_path).end == archive.current.end
+    assert not list(archive.directory.glob("*.tmp"))
+    await archive.close()
