@@ -26,7 +26,6 @@ from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
-from relay.tiers.packing_urgency import PackingUrgency
 
 log = structlog.get_logger("relay.mirror")
 
@@ -70,9 +69,8 @@ class Mirror:
         ownership = Ownership(self._store, uuid, archive.directory, token=token)
         self._packer = means.packer
         self._loop = asyncio.get_running_loop()
-        urgency = PackingUrgency(means.packer.layer, archive.directory)
         means = replace(means, begin=self._begin_packer)
-        self._pass = MirrorPass(self._store, ownership, means, self._stop, urgency)
+        self._pass = MirrorPass(self._store, ownership, means, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()
@@ -206,9 +204,9 @@ class Mirror:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), seconds)
 
-    def _begin_packer(self, urgent: bool) -> None:
+    def _begin_packer(self) -> None:
         """In the pass's thread, whose priority is too low for it: see `ProcessPacker.begin`. Raises: OSError."""
-        begun = asyncio.run_coroutine_threadsafe(asyncio.to_thread(self._packer.begin, urgent=urgent), self._loop)
+        begun = asyncio.run_coroutine_threadsafe(asyncio.to_thread(self._packer.begin, urgent=True), self._loop)
         begun.result(_BEGIN_S)
 
     def _picture(self) -> list[PicturedGeneration]:

@@ -25,12 +25,9 @@ from relay.object_store.archive_object import Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
 from relay.packing_process.packing_means import PackingMeans
-from relay.tiers.packing_urgency import PackingUrgency
 
 _DAMAGED_AGAIN_S: Final = 3600.0
 """When a file that was not what was archived is tried again, unless it is another one by then."""
-GIVES_WAY_S: Final = 30.0
-"""So long packing gives way to receiving and serving, of each binlog: what is behind that is not in the bucket meanwhile."""
 _LISTED_AGAIN_S: Final = 86400.0
 """What somebody has removed from the bucket is copied again within this time."""
 
@@ -59,18 +56,12 @@ class MirrorPass:
         ownership: Ownership,
         means: PackingMeans,
         stop: threading.Event,
-        urgency: PackingUrgency | None = None,
     ) -> None:
         self._store = store
         self._ownership = ownership
         self._means = means
         self._stop = stop
-        self._urgency = urgency
-        self._packs = (-1, "")
-        """By generation and name, what is copied as a whole now."""
-        self._packs_since_s = 0.0
-        """By the monotonic clock."""
-        self._sealed = SealedCopy(store, means, stop, self._may_wait)
+        self._sealed = SealedCopy(store, means, stop)
         self._there: set[str] | None = None
         """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
         self._term = 0
@@ -111,13 +102,6 @@ class MirrorPass:
             self._means.packer.close()
 
     def _copy(self, generations: Sequence[PicturedGeneration]) -> bool:
-        if self._urgency is not None:
-            self._urgency.wait(
-                (generation.number, file.name)
-                for generation in generations
-                for file in generation.files
-                if file.sealed and not self._is_copied(generation, file)
-            )
         for generation in generations:
             self._copy_small(generation)
             for file in generation.files:
@@ -200,8 +184,6 @@ class MirrorPass:
         assert self._there is not None
         key = generation.folder + file.name
         if key not in self._there:
-            if self._packs != (generation.number, file.name):
-                self._packs, self._packs_since_s = (generation.number, file.name), time.monotonic()
             with self._ownership.kept():  # a large one takes longer than the place stays ours
                 note = self._sealed.put(generation, file.name)
                 if note is None:
@@ -232,12 +214,6 @@ class MirrorPass:
         except NotAsArchived as error:
             self.left_out[key] = LeftOutFile(file.end, error.what, error.advice, state, time.monotonic())
             return True
-
-    def _may_wait(self) -> bool:
-        """Whether the binlog that is packed now may be packed slowly."""
-        if time.monotonic() - self._packs_since_s >= GIVES_WAY_S:
-            return False
-        return self._urgency is None or not self._urgency.is_urgent(*self._packs)
 
     # --- the file that grows ---------------------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ from relay.packed.packing_room import BorrowedRoom
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped, PackedCopy
 from relay.packing_process.packing_means import PackingMeans
 
+GIVES_WAY_S: Final = 10.0
+"""So long packing pauses for receiving and serving, of each binlog: what is behind it is not in the bucket before it is."""
 _MIRRORING: Final = ".mirror"
 _PIECE: Final = 8 << 20
 _REPAIR: Final = "Run `binlog-relay archive repair`: it fetches the binlog again. It is copied when it is sound."
@@ -42,8 +44,7 @@ class NotAsArchived(Exception):
 
 
 class SealedCopy:
-    """Blocking, for one thread. stop: ends it by MirrorStopped, also between two frames. may_wait: asked while a binlog is packed,
-    whether that may give way to receiving and serving; once it may not, packing begins anew, as an urgent one.
+    """Blocking, for one thread. stop: ends it by MirrorStopped, also between two frames.
 
     Raises: NotAsArchived (nothing of it was sent); ObjectStoreError, ObjectDamaged (what was sent is read back as other bytes);
     OSError; MirrorStopped.
@@ -59,10 +60,7 @@ class SealedCopy:
         self._store = store
         self._means = means
         self._stop = stop
-        self._may_wait = may_wait
         self._layer = means.packer.layer
-        self.paused_s = 0.0
-        """For how long packing has paused for others, in all."""
 
     def put(self, generation: PicturedGeneration, name: str) -> PlaceNote | None:
         """Puts the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
@@ -115,33 +113,27 @@ class SealedCopy:
 
     def _copy(self, path: Path, temporary: Path, row: ArchivedFile, borrowed: BorrowedRoom | None) -> PackedCopy | None:
         """Packs it; None: the binlog is not there any more."""
-        order = CopyOrder(row.name, row.end, row.digest, self._means.options)
-        while True:
-            urgent = not self._may_wait()
+        order = CopyOrder(row.name, row.end, row.digest, self._means.options, GIVES_WAY_S)
 
-            def stop(urgent: bool = urgent) -> bool:
-                if borrowed is not None:
-                    with contextlib.suppress(FileNotFoundError):
-                        borrowed.holds(self._layer.size_of(temporary))
-                return self._stop.is_set() or (not urgent and not self._may_wait())
+        def stop() -> bool:
+            if borrowed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    borrowed.holds(self._layer.size_of(temporary))
+            return self._stop.is_set()
 
-            try:
-                self._means.begin(urgent)
-                copy = self._means.packer.make(path, temporary, order, self._means.keys, stop, urgent=urgent)
-            except CopyStopped:
-                if self._stop.is_set():
-                    raise MirrorStopped from None
-                continue  # it was not urgent, and is now
-            except CopyFailed as error:
-                if error.of_binlog:
-                    raise NotAsArchived(error.what) from error
-                raise OSError(errno.EIO, f"{row.name}: {error.what}") from error
-            except FileNotFoundError:
-                if self._layer.exists(path):
-                    raise
-                return None
-            self.paused_s += copy.paused_s
-            return copy
+        try:
+            self._means.begin()
+            return self._means.packer.make(path, temporary, order, self._means.keys, stop, urgent=True)
+        except CopyStopped:
+            raise MirrorStopped from None
+        except CopyFailed as error:
+            if error.of_binlog:
+                raise NotAsArchived(error.what) from error
+            raise OSError(errno.EIO, f"{row.name}: {error.what}") from error
+        except FileNotFoundError:
+            if self._layer.exists(path):
+                raise
+            return None
 
     # --- packed already ------------------------------------------------------------------------------------------------
 

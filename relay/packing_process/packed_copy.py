@@ -36,12 +36,14 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
-    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known."""
+    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known. pauses_s: so long, at most, a process that
+    packs pauses while the relay is busy; None: to the end."""
 
     file: str
     end: int
     digest: str | None
     options: PackOptions
+    pauses_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

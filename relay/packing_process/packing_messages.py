@@ -24,6 +24,7 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
         "file": order.file,
         "end": order.end,
         "digest": order.digest,
+        "pauses_s": order.pauses_s,
         "level": order.options.level,
         "frame_bytes": order.options.frame_bytes,
     }
@@ -48,7 +49,7 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
     if "keys" in told:
         keys = KeyRing({name: base64.b64decode(key) for name, key in told["keys"].items()}, told["active"])
     plain, packed, *index = fds
-    order = CopyOrder(told["file"], told["end"], told["digest"], options)
+    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"])
     return order, keys, CopyFiles(plain, index[0] if index else -1, packed)
 
 

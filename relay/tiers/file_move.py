@@ -129,7 +129,7 @@ class FileMover:
         encrypted = self._keys is not None and self._keys.active is not None
         stored = file.path.with_name(packed_name(file.name, encrypted))
         temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
-        order = CopyOrder(file.name, file.end, file.digest, self._options)
+        order = CopyOrder(file.name, file.end, file.digest, self._options, 0.0 if urgent else None)
         self.give_room_back()
         try:
             self._borrowed = None if self._options.room is None else self._options.room.begin(file.end)

@@ -14,18 +14,24 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
 from tests.bench.figures import MB, Report, median, percentile
 from tests.bench.receive import warm_free_memory
 from tests.bench.relays import filled_relay, login, make_relay
 from tests.bench.source_data import BenchSource, wait_until_size
 from tests.bench.streams import drain, stream_size
+from tests.support.chain import wait_until
 from tests.support.packed_archive import packed_bytes
 from tests.support.relay_process import RelayProcess
 
+RECEIVING: Final = "receiving"
 _BACKLOG_FILES: Final = 3
 _MARGIN_BYTES: Final = 1 << 20
 _BEGINS_S: Final = 60.0
@@ -38,6 +44,8 @@ class _Packs(StrEnum):
     NOTHING = "nothing"
     TIERS = "tiers"
     MIRROR = "the mirror"
+    PARTS = "the mirror's parts"
+    """Of the newest binlog, as it is received: all others are in the bucket already."""
 
 
 class _Turn(NamedTuple):
@@ -48,9 +56,11 @@ class _Turn(NamedTuple):
 
 
 class _Archives(NamedTuple):
-    """Of relays that ended: one that has the backlog, one that has `file`, too. `ratio`: of plain bytes to packed ones."""
+    """Of relays that ended: one that has the backlog, one that has `file`, too. bucket: a copy of the backlog. `ratio`: of plain bytes
+    to packed ones."""
 
     backlog: Path
+    bucket: Path
     whole: Path
     file: str
     size: int
@@ -70,7 +80,7 @@ class _Settling:
             time.sleep(self._took_s)
             return
         began = time.monotonic()
-        while not _packed(relay):
+        while not (relay.logged("mirror_follows") if packs is _Packs.PARTS else _packed(relay)):
             if time.monotonic() > began + _BEGINS_S:
                 raise TimeoutError(f"nothing is packed:\n{relay.log_tail()}")
             time.sleep(0.002)
@@ -88,21 +98,23 @@ def run(source: BenchSource, directory: Path, *, turns: int = 15, drains: int = 
     wanted = _stream_bytes(source, archives, directory / "size")
     place, settling = directory / "turn", _Settling()
     kinds: dict[str, tuple[int, Callable[[_Packs], _Turn]]] = {
-        "receiving": (archives.size, lambda packs: _receive(source, archives, place, settling, packs)),
+        RECEIVING: (archives.size, lambda packs: _receive(source, archives, place, settling, packs)),
         "serving": (wanted * drains, lambda packs: _serve(source, archives, place, settling, packs, drains)),
     }
     for what, (size, turn) in kinds.items():
-        rates: dict[_Packs, list[float]] = {packs: [] for packs in _Packs}
-        packed: dict[_Packs, list[float]] = {packs: [] for packs in _Packs}
+        # Parts are of what is received.
+        ways = [packs for packs in _Packs if packs is not _Packs.PARTS or what == RECEIVING]
+        rates: dict[_Packs, list[float]] = {packs: [] for packs in ways}
+        packed: dict[_Packs, list[float]] = {packs: [] for packs in ways}
         for number in range(turns + 1):
-            for packs in list(_Packs) if number % 2 else reversed(_Packs):
+            for packs in ways if number % 2 else reversed(ways):
                 done = turn(packs)
                 if number:
                     rates[packs].append(size / done.seconds)
                     packed[packs].append(done.packed_rate)
         without = rates[_Packs.NOTHING]
         report.add(f"{what} without packing", median(without) / MB, "MB/s")
-        for packs in (_Packs.TIERS, _Packs.MIRROR):
+        for packs in ways[1:]:
             ratios = [with_it / alone for with_it, alone in zip(rates[packs], without, strict=True)]
             report.add(f"{what} with packing for {packs}", median(rates[packs]) / MB, "MB/s")
             spread = f"half of the pairs: {percentile(ratios, 0.25):.3f} to {percentile(ratios, 0.75):.3f}"
@@ -136,7 +148,11 @@ def _archives(source: BenchSource, directory: Path) -> _Archives:
         relay.stop()
     oldest = _binlogs(backlog)[0]
     ratio = oldest.stat().st_size / len(packed_bytes(oldest))
-    return _Archives(backlog, place, file, (server.datadir / file).stat().st_size, ratio)
+    with _relay(source, backlog, directory / "mirrored", _Packs.MIRROR) as relay:
+        bucket, sealed = _bucket(relay.directory), len(_binlogs(backlog)) - 1
+        wait_until(lambda: len(list(bucket.glob("*.place"))) >= sealed, "the backlog is in the bucket", 10 * _BEGINS_S)
+        relay.stop()
+    return _Archives(backlog, bucket, place, file, (server.datadir / file).stat().st_size, ratio)
 
 
 def _wait_digests(relay: RelayProcess) -> None:
@@ -171,10 +187,15 @@ def _binlogs(archive: Path) -> list[Path]:
 def _relay(source: BenchSource, archive: Path, directory: Path, packs: _Packs, hot_bytes: int = 1) -> RelayProcess:
     """On a copy of `archive`. hot_bytes: older files than that are packed for tiers."""
     _copied(archive, directory)
+    mirrored: dict[str, dict[str, Any]] = {
+        "archive.bucket": {"url": f"file://{_bucket(directory)}"},
+        "archive.mirror": {},
+    }
     sections: dict[_Packs, dict[str, dict[str, Any]]] = {
         _Packs.NOTHING: {},
         _Packs.TIERS: {"archive.tiers": {"hot_bytes": f"{max(1, hot_bytes >> 10)}KiB"}},
-        _Packs.MIRROR: {"archive.bucket": {"url": f"file://{_bucket(directory)}"}, "archive.mirror": {}},
+        _Packs.MIRROR: mirrored,
+        _Packs.PARTS: mirrored,
     }
     return make_relay(directory, source.server, **sections[packs])
 
@@ -183,8 +204,19 @@ def _bucket(directory: Path) -> Path:
     return directory / "bucket"
 
 
+def _take_bucket(bucket: Path, directory: Path) -> None:
+    """A copy of it is the one of the relay in `directory`; whoever wrote there is gone."""
+    shutil.copytree(bucket, _bucket(directory))
+    store = ObjectStore(StoreOptions(f"file://{_bucket(directory)}"))
+    about = read_archive_object(store)
+    assert about is not None
+    store.put_bytes(ARCHIVE_KEY, replace(about, time=0.0).encode())
+
+
 def _receive(source: BenchSource, archives: _Archives, directory: Path, settling: _Settling, packs: _Packs) -> _Turn:
     relay = _relay(source, archives.backlog, directory, packs)
+    if packs is _Packs.PARTS:
+        _take_bucket(archives.bucket, directory)
     warm_free_memory(directory, archives.size)
     os.kill(source.pid, signal.SIGSTOP)
     try:

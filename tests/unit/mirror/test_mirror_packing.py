@@ -8,59 +8,60 @@ from pathlib import Path
 
 import pytest
 
+from relay.archive.archive import Archive
 from relay.archive.storage.files import FileLayer
-from relay.mirror import mirror_pass
 from relay.mirror.mirror import Mirror
 from relay.mirror.mirror_pass import MirrorPass
-from relay.mirror.sealed_copy import MirrorStopped
+from relay.mirror.sealed_copy import GIVES_WAY_S, MirrorStopped
 from relay.object_store.archive_object import Ownership
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packing_process.packed_copy import CopyFiles, CopyOrder, CopyStopped, PackedCopy
-from relay.packing_process.packer import ProcessPacker, ThreadPacker
+from relay.packing_process.packer import Packer, ProcessPacker, ThreadPacker
 from relay.packing_process.packing_means import PackingMeans
 from tests.support.mirrored_archive import bucket, copied, filled, picture, restored
 
 
-class NeverFirst(ThreadPacker):
-    """While packing gives way it comes to no end."""
+class NotingPacker(ThreadPacker):
+    """Notes what it is asked to pack; `never_ends`: it comes to no end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, never_ends: bool = False) -> None:
         super().__init__(FileLayer())
-        self.tries: list[bool] = []
+        self.asked: list[tuple[str, float | None, bool]] = []
+        self._never_ends = never_ends
 
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
     ) -> PackedCopy:
-        self.tries.append(urgent)
-        while not urgent:
+        self.asked.append((order.file, order.pauses_s, urgent))
+        while self._never_ends:
             if stop():
                 raise CopyStopped
             time.sleep(0.001)
         return super()._copy(files, order, keys, stop, urgent)
 
 
-async def test_packing_that_gives_way_begins_anew_without_doing_so_when_it_takes_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mirror_pass, "GIVES_WAY_S", 0.05)
-    archive = await filled(tmp_path)
-    packer = NeverFirst()
+def mirror_with(tmp_path: Path, archive: Archive, packer: Packer, stop: threading.Event) -> MirrorPass:
     ownership = Ownership(bucket(tmp_path), "relay-a", archive.directory, 0.0)
-    mirrored = MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), threading.Event())
-    await copied(archive, mirrored)
-    assert packer.tries == [False, True, False, True]
+    return MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), stop)
+
+
+async def test_packing_gives_way_for_some_seconds_only_as_what_is_behind_a_binlog_waits_for_it(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    packer = NotingPacker()
+    await copied(archive, mirror_with(tmp_path, archive, packer, threading.Event()))
+    names = [file.name for file in archive.current.files[:-1]]
+    assert packer.asked == [(name, GIVES_WAY_S, True) for name in names]
     assert restored(tmp_path).end == archive.current.end
     await archive.close()
 
 
 async def test_a_relay_that_ends_does_not_wait_for_what_gives_way(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
-    packer, stop = NeverFirst(), threading.Event()
-    ownership = Ownership(bucket(tmp_path), "relay-a", archive.directory, 0.0)
-    mirrored = MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), stop)
+    packer, stop = NotingPacker(never_ends=True), threading.Event()
+    mirrored = mirror_with(tmp_path, archive, packer, stop)
     running = asyncio.create_task(asyncio.to_thread(mirrored.run, picture(archive)))
-    while not packer.tries:
+    while not packer.asked:
         await asyncio.sleep(0.001)
     stop.set()
     with pytest.raises(MirrorStopped):
@@ -87,7 +88,7 @@ async def test_a_process_packs_and_ends_when_all_is_copied(tmp_path: Path) -> No
     await mirrored.close()
     assert mirrored.status().files == 2 and not packer.is_running
     # From the thread that copies, which has little priority, no process is started: the interpreter would wait for it.
-    assert began and not any(urgent or thread == "archive-mirror" for urgent, thread in began), began
+    assert began and all(urgent and thread != "archive-mirror" for urgent, thread in began), began
     assert restored(tmp_path).end == archive.current.end
     assert not list(archive.directory.glob("*.tmp"))
     await archive.close()
