@@ -13,6 +13,7 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
+from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers, generation_path
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
@@ -208,8 +209,9 @@ class BucketCheck:
         if file.name + PLACE_SUFFIX not in folder.objects:
             return f"its copy lacks: {url(file.name + PLACE_SUFFIX)} is not there"
         try:
-            place = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX)).place
-        except ValueError as error:
+            note = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX))
+            place, digest = note.place, file_of(note.file_row).digest
+        except (ValueError, TypeError) as error:
             return f"{url(file.name + PLACE_SUFFIX)} cannot be read: {error}"
         stored = folder.objects.get(place.stored_name)
         if stored is None:
@@ -218,6 +220,8 @@ class BucketCheck:
             return f"{url(place.stored_name)} has {stored.size} bytes, {place.stored_bytes} were stored"
         if place.plain_bytes != file.end:
             return f"{url(place.stored_name)} is of {place.plain_bytes} bytes of the binlog, which has {file.end}"
+        if None not in (digest, file.digest) and digest != file.digest:
+            return f"{url(place.stored_name)} is of a binlog with the digest {digest}; {file.digest} is archived"
         if self._deep and f"sha256:{self._sha(stored)}" != place.digest:
             return f"{url(place.stored_name)} is not what was stored: its SHA-256 is another"
         return None

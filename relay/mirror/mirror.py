@@ -42,6 +42,10 @@ _LOST_ADVICE: Final = (
     "[retention] lower limits, so that it can wait for the bucket."
 )
 _SHOWN_FILES: Final = 5
+_OTHERS_ADVICE: Final = (
+    "It is copied again now. Find out who else writes to this bucket. Then stop the relay and run `archive verify`: it compares all "
+    "binlogs there."
+)
 _LISTED_ADVICE: Final = (
     "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
     "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
@@ -240,7 +244,9 @@ class Mirror:
         self._behind_since = began if pending else None
 
     def _tell_left_out(self) -> None:
-        """What is new among the files that are not copied."""
+        """What is new among the files that are not copied, or copied again."""
+        for name, what in [self._pass.others.pop(0) for _ in range(len(self._pass.others))]:
+            log.warning("mirror_copied_again", file=name, what=what, url=self._store.url(), advice=_OTHERS_ADVICE)
         held = {one.number: one for one in self._archive.all}
         left_out = dict(self._pass.left_out)
         for key, one in left_out.items():

@@ -4,9 +4,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 from typing import Final
 
+from protocol.position import binlog_number, is_binlog_name
 from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.mirror.mirror_parts import (
@@ -28,6 +30,9 @@ from relay.packing_process.packing_means import PackingMeans
 
 _DAMAGED_AGAIN_S: Final = 3600.0
 """When a file that was not what was archived is tried again, unless it is another one by then."""
+_COMPARED: Final = 20
+"""Of the binlogs that the bucket is listed with, so many, the newest, are compared with the archive's: a relay that was killed or
+another process may have left them. Of the others `archive verify` reads the notes."""
 _LISTED_AGAIN_S: Final = 86400.0
 """What somebody has removed from the bucket is copied again within this time."""
 
@@ -64,6 +69,10 @@ class MirrorPass:
         self._sealed = SealedCopy(store, means, stop)
         self._there: set[str] | None = None
         """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
+        self._compared: dict[str, dict[str, int]] = {}
+        """By folder and binlog, what is compared yet: by key the sizes of what the bucket has for it."""
+        self.others: list[tuple[str, str]] = []
+        """Binlogs, of which the bucket had another one, and how; for who tells them, and removes them here."""
         self._term = 0
         """Of the ownership when it was listed."""
         self._listed_s = 0.0
@@ -148,7 +157,7 @@ class MirrorPass:
         return pending
 
     def _list(self) -> None:
-        noted, packed = set[str](), set[str | None]()
+        noted, packed = set[str](), dict[str, dict[str, int]]()
         parts: dict[str, list[MirrorPart]] = {}
         for found in self._store.list():
             part = part_of(found.key)
@@ -156,11 +165,16 @@ class MirrorPass:
                 parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
             elif found.key.endswith(PLACE_SUFFIX):
                 noted.add(found.key.removesuffix(PLACE_SUFFIX))
-            else:
-                packed.add(plain_name(found.key))
+            elif (name := plain_name(found.key)) is not None:
+                packed.setdefault(name, {})[found.key] = found.size
         self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
         # Without its packed bytes a note is of a binlog that somebody has removed.
         self._there = {key for key in noted if key in packed}
+        binlogs = (key for key in self._there if is_binlog_name(key.rpartition("/")[2]))
+        newest = nlargest(
+            _COMPARED, binlogs, lambda key: (key.rpartition("/")[0], binlog_number(key.rpartition("/")[2]))
+        )
+        self._compared = {key: packed[key] for key in newest}
         self._listed_s = time.monotonic()
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
@@ -183,6 +197,12 @@ class MirrorPass:
         """False: the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
+        if key in self._compared:
+            what = self._sealed.differs(generation, file.name, self._compared[key])
+            del self._compared[key]
+            if what is not None:
+                self.others.append((file.name, what))
+                self._there.discard(key)
         if key not in self._there:
             with self._ownership.kept():  # a large one takes longer than the place stays ours
                 note = self._sealed.put(generation, file.name)

@@ -5,13 +5,13 @@ import errno
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
-from relay.archive.catalog.catalog_rows import file_row
+from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, read_place
 from relay.archive.storage.files import CATALOG_NAME, TEMPORARY_SUFFIX, StoredFile
@@ -28,6 +28,9 @@ GIVES_WAY_S: Final = 10.0
 _MIRRORING: Final = ".mirror"
 _PIECE: Final = 8 << 20
 _REPAIR: Final = "Run `binlog-relay archive repair`: it fetches the binlog again. It is copied when it is sound."
+
+
+_Gtids = tuple[str, bytes | None, bytes | None, int]
 
 
 class MirrorStopped(Exception):
@@ -64,21 +67,47 @@ class SealedCopy:
 
     def put(self, generation: PicturedGeneration, name: str) -> PlaceNote | None:
         """Puts the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
-        catalog_path = generation.directory / CATALOG_NAME
-        try:
-            catalog = Catalog.open_read_only(catalog_path)
-            try:
-                row = catalog.file(name)
-                gtids = None if row is None else catalog.gtids_of(row.number)
-            finally:
-                catalog.close()
-        except (CatalogUnreadable, sqlite3.Error) as error:
-            raise OSError(f"{catalog_path}: {error}") from error
+        row, gtids = self._row(generation, name)
         if row is None or not row.sealed or gtids is None:
             return None
         path = generation.directory / name
         place = self._packed(path, generation.folder, row) or self._packed_already(path, generation.folder)
         return PlaceNote(place, file_row(row), gtids)
+
+    def differs(self, generation: PicturedGeneration, name: str, sizes: Mapping[str, int]) -> str | None:
+        """How the bucket's copy of a sealed binlog is another one than is archived, as far as its note and its size tell; None: it
+        is not. sizes: by key, of what the bucket has for it. It costs one small object."""
+        key = generation.folder + name
+        row, _gtids = self._row(generation, name)
+        try:
+            note = PlaceNote.decode(self._store.get(key + PLACE_SUFFIX))
+            noted = file_of(note.file_row)
+        except (ValueError, TypeError, ObjectMissing) as error:
+            return f"its note cannot be read: {error}"
+        size = sizes.get(generation.folder + note.place.stored_name)
+        if size != note.place.stored_bytes:
+            has = "is not there" if size is None else f"has {size} bytes"
+            return f"{note.place.stored_name} {has}; {note.place.stored_bytes} bytes were stored"
+        if row is None or not row.sealed:
+            return None  # its row comes into the catalog within moments
+        if note.place.plain_bytes != row.end:
+            return f"it is of {note.place.plain_bytes} bytes of the binlog, which has {row.end}"
+        if None not in (row.digest, noted.digest) and row.digest != noted.digest:
+            return f"it is of a binlog with the digest {noted.digest}; {row.digest} is archived"
+        return None
+
+    def _row(self, generation: PicturedGeneration, name: str) -> tuple[ArchivedFile | None, _Gtids | None]:
+        """What the catalog says. Raises: OSError."""
+        catalog_path = generation.directory / CATALOG_NAME
+        try:
+            catalog = Catalog.open_read_only(catalog_path)
+            try:
+                row = catalog.file(name)
+                return row, None if row is None else catalog.gtids_of(row.number)
+            finally:
+                catalog.close()
+        except (CatalogUnreadable, sqlite3.Error) as error:
+            raise OSError(f"{catalog_path}: {error}") from error
 
     # --- as it was received --------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
@@ -33,13 +34,14 @@ _FOR_THE_RELAY: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """A service manager and a terminal send them to all processes; the one that packs ends with its relay."""
 
 
-class Packer:
+class Packer(ABC):
     """Blocking, for one thread at a time. `close` it when nothing is to be packed for a while; it can be used again."""
 
     def __init__(self, layer: FileLayer) -> None:
         self.layer = layer
         """That it works on."""
 
+    @abstractmethod
     def begin(self, *, urgent: bool = False) -> None:
         """Starts what is needed, if it is not there; `make` does the same. Raises: OSError."""
 
@@ -66,17 +68,25 @@ class Packer:
             files = CopyFiles(keep(self.layer.open_read(plain)), index, keep(self.layer.create(packed)))
             return self._copy(files, order, keys, stop, urgent)
 
+    @abstractmethod
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
     ) -> PackedCopy:
-        raise NotImplementedError
+        """From open files to open files. Raises: as `make`."""
 
+    @abstractmethod
     def close(self) -> None:
         """Ends what it needed."""
 
 
 class ThreadPacker(Packer):
     """Packs in the calling thread, on any layer, and gives way to nobody."""
+
+    def begin(self, *, urgent: bool = False) -> None:
+        """Nothing is needed."""
+
+    def close(self) -> None:
+        """Nothing is there to be ended."""
 
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
