@@ -140,6 +140,12 @@ class Mirror:
         self._moved.set()
 
     async def _run(self) -> None:
+        try:
+            await self._follow()
+        finally:
+            await asyncio.to_thread(self._packer.close)
+
+    async def _follow(self) -> None:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()

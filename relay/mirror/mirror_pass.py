@@ -1,5 +1,6 @@
 """One pass over what is not in the bucket: small files, sealed binlogs, then a part of the file that grows."""
 
+import errno
 import threading
 import time
 from collections.abc import Sequence
@@ -10,15 +11,14 @@ from typing import Final
 
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.storage.file_place import PLACE_SUFFIX
-from relay.archive.storage.files import FileLayer, StoredFile
 from relay.mirror.mirror_parts import (
     MOST_PART_BYTES,
     MirrorPart,
     covered_to,
     merged_start,
-    packed_part,
     part_key,
     part_of,
+    part_order,
 )
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
@@ -26,6 +26,7 @@ from relay.mirror.sealed_copy import MirrorStopped, NotAsArchived, SealedCopy
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
+from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packing_means import PackingMeans
 
 _DAMAGED_AGAIN_S: Final = 3600.0
@@ -33,6 +34,8 @@ _DAMAGED_AGAIN_S: Final = 3600.0
 _COMPARED: Final = 20
 """Of the binlogs that the bucket is listed with, so many, the newest, are compared with the archive's: a relay that was killed or
 another process may have left them. Of the others `archive verify` reads the notes."""
+_PROCESS_KEPT_S: Final = 30.0
+"""The process that packs ends when there was nothing to pack for so long: to start one for each part would cost more than the part."""
 _LISTED_AGAIN_S: Final = 86400.0
 """What somebody has removed from the bucket is copied again within this time."""
 
@@ -67,6 +70,8 @@ class MirrorPass:
         self._means = means
         self._stop = stop
         self._sealed = SealedCopy(store, means, stop)
+        self._packed_s = 0.0
+        """When something was packed last, by the monotonic clock."""
         self._there: set[str] | None = None
         """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
         self._compared: dict[str, dict[str, int]] = {}
@@ -107,8 +112,8 @@ class MirrorPass:
         try:
             return self._copy(generations)
         finally:
-            # Its process ends: until the next binlog is sealed there is nothing to pack.
-            self._means.packer.close()
+            if time.monotonic() - self._packed_s > _PROCESS_KEPT_S:
+                self._means.packer.close()
 
     def _copy(self, generations: Sequence[PicturedGeneration]) -> bool:
         for generation in generations:
@@ -204,6 +209,7 @@ class MirrorPass:
                 self.others.append((file.name, what))
                 self._there.discard(key)
         if key not in self._there:
+            self._packed_s = time.monotonic()
             with self._ownership.kept():  # a large one takes longer than the place stays ours
                 note = self._sealed.put(generation, file.name)
                 if note is None:
@@ -253,12 +259,22 @@ class MirrorPass:
             end = min(file.end, covered + MOST_PART_BYTES)
             start = merged_start([part for part in parts if part.start < covered], covered, end)
             made = part_key(generation.folder, file.name, start, end, encrypted=self._means.encrypts)
-            with StoredFile.open(FileLayer(), generation.directory / file.name) as stored:
-                self._store.put_bytes(made, packed_part(stored, file.name, start, end, self._means.keys))
+            order = part_order(file.name, start, end)
+            self._store.put_bytes(made, self._packed_part(generation.directory / file.name, order))
             self.part_count += 1
             merged = [part for part in parts if part.start >= start]
             parts[:] = [part for part in parts if part.start < start] + [MirrorPart(file.name, start, end, made)]
             self._drop_parts(key, merged)
+
+    def _packed_part(self, path: Path, order: CopyOrder) -> bytes:
+        self._packed_s = time.monotonic()
+        try:
+            self._means.begin()
+            return self._means.packer.make_in_memory(path, order, self._means.keys, self._stop.is_set, urgent=True)
+        except CopyStopped:
+            raise MirrorStopped from None
+        except CopyFailed as error:
+            raise OSError(errno.EIO, f"{order.file}: {error.what}") from error
 
     def _drop_parts(self, key: str, parts: Sequence[MirrorPart]) -> None:
         """Removes what the bucket has in another form by now."""

@@ -36,14 +36,15 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
-    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known. pauses_s: so long, at most, a process that
-    packs pauses while the relay is busy; None: to the end."""
+    """The bytes from `start` to `end` of a binlog, as the packed file `file`. digest: `crc32:…` of them, if it is known. pauses_s: so
+    long, at most, a process that packs pauses while the relay is busy; None: to the end."""
 
     file: str
     end: int
     digest: str | None
     options: PackOptions
     pauses_s: float | None = None
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def write_copy(
 def _write(
     layer: FileLayer, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool]
 ) -> PackedCopy:
-    cuts = frame_cuts(_places(layer, files.index), order.end, order.options.frame_bytes)
+    cuts = frame_cuts(_places(layer, files.index), order.end - order.start, order.options.frame_bytes)
     sha, size = hashlib.sha256(), 0
 
     def sink(piece: bytes) -> None:
@@ -96,7 +97,7 @@ def _write(
         sha.update(piece)
         size += len(piece)
 
-    source = _Readable(StoredFile(layer, files.plain))
+    source = _Stretch(StoredFile(layer, files.plain), order.start)
     try:
         facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop)
     except EOFError as error:
@@ -106,21 +107,22 @@ def _write(
     return PackedCopy(facts.digest, f"sha256:{sha.hexdigest()}", size)
 
 
-class _Readable:
-    """A binlog whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
+class _Stretch:
+    """A binlog from `start` on, whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, start: int) -> None:
         self._source = source
+        self._start = start
 
     @property
     def size(self) -> int:
-        return self._source.size
+        return self._source.size - self._start
 
     def read(self, offset: int, count: int) -> bytes:
         try:
-            return self._source.read(offset, count)
+            return self._source.read(self._start + offset, count)
         except OSError as error:
-            what = f"the disk does not give its bytes behind {offset}: {error.strerror or error}"
+            what = f"the disk does not give its bytes behind {self._start + offset}: {error.strerror or error}"
             raise CopyFailed(what, "Run `archive verify --deep`, then `archive repair`.") from error
 
 

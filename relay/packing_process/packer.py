@@ -6,15 +6,17 @@ that has it does not run while others want the processors, and the event loop wa
 
 import contextlib
 import errno
+import os
 import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
 from relay.archive.storage.boundary_index import index_path
 from relay.archive.storage.files import FileLayer
@@ -32,6 +34,13 @@ _LOOK_MS: Final = 100
 _END_S: Final = 2.0
 _FOR_THE_RELAY: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """A service manager and a terminal send them to all processes; the one that packs ends with its relay."""
+
+
+def _memory_file() -> BinaryIO:
+    """Without a name; on Linux it is in memory."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("packed"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
 
 
 class Packer(ABC):
@@ -67,6 +76,23 @@ class Packer(ABC):
                 index = keep(self.layer.open_read(index_path(plain)))
             files = CopyFiles(keep(self.layer.open_read(plain)), index, keep(self.layer.create(packed)))
             return self._copy(files, order, keys, stop, urgent)
+
+    def make_in_memory(
+        self,
+        plain: Path,
+        order: CopyOrder,
+        keys: KeyRing | None,
+        stop: Callable[[], bool],
+        *,
+        urgent: bool = False,
+    ) -> bytes:
+        """The packed copy of a small stretch, which is written to no disk. Raises: as `make`."""
+        with contextlib.ExitStack() as opened:
+            source = self.layer.open_read(plain)
+            opened.callback(self.layer.close, source)
+            packed = opened.enter_context(_memory_file())
+            copy = self._copy(CopyFiles(source, -1, packed.fileno()), order, keys, stop, urgent)
+            return os.pread(packed.fileno(), copy.stored_bytes, 0)
 
     @abstractmethod
     def _copy(

@@ -22,6 +22,7 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
     """With the keys: they stand in no file, environment or command line of the other process. Raises: OSError."""
     told: dict[str, Any] = {
         "file": order.file,
+        "start": order.start,
         "end": order.end,
         "digest": order.digest,
         "pauses_s": order.pauses_s,
@@ -49,7 +50,7 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
     if "keys" in told:
         keys = KeyRing({name: base64.b64decode(key) for name, key in told["keys"].items()}, told["active"])
     plain, packed, *index = fds
-    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"])
+    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"], told["start"])
     return order, keys, CopyFiles(plain, index[0] if index else -1, packed)
 
 

@@ -46,12 +46,12 @@ def mirror_with(tmp_path: Path, archive: Archive, packer: Packer, stop: threadin
     return MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), stop)
 
 
-async def test_packing_gives_way_for_some_seconds_only_as_what_is_behind_a_binlog_waits_for_it(tmp_path: Path) -> None:
+async def test_packing_gives_way_for_some_seconds_only_and_with_parts_not_at_all(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     packer = NotingPacker()
     await copied(archive, mirror_with(tmp_path, archive, packer, threading.Event()))
-    names = [file.name for file in archive.current.files[:-1]]
-    assert packer.asked == [(name, GIVES_WAY_S, True) for name in names]
+    *sealed, newest = (file.name for file in archive.current.files)
+    assert packer.asked == [*((name, GIVES_WAY_S, True) for name in sealed), (f"{newest}.part-0", 0.0, True)]
     assert restored(tmp_path).end == archive.current.end
     await archive.close()
 
@@ -70,7 +70,21 @@ async def test_a_relay_that_ends_does_not_wait_for_what_gives_way(tmp_path: Path
     await archive.close()
 
 
-async def test_a_process_packs_and_ends_when_all_is_copied(tmp_path: Path) -> None:
+async def test_the_process_is_there_for_the_next_part_and_ends_when_nothing_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = await filled(tmp_path)
+    packer = ProcessPacker()
+    mirrored = mirror_with(tmp_path, archive, packer, threading.Event())
+    await copied(archive, mirrored)
+    assert packer.is_running
+    monkeypatch.setattr("relay.mirror.mirror_pass._PROCESS_KEPT_S", 0.0)
+    await asyncio.to_thread(mirrored.run, picture(archive))
+    assert not packer.is_running
+    await archive.close()
+
+
+async def test_a_process_packs_and_ends_with_the_mirror(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     packer, began = ProcessPacker(), []
     start = packer._start
