@@ -43,7 +43,8 @@ from relay.retention.decision import Place
 from relay.retention.retention import Retention
 from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
-from relay.shown_views import ShownViews, source_state
+from relay.service.shown_views import ShownViews, source_state
+from relay.service.view_service import OpenOne, ViewService
 from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
@@ -51,7 +52,6 @@ from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
 from relay.view.shown_view import ShownView
-from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
     from relay.http.http_service import HttpService
