@@ -50,6 +50,7 @@ class SmallFeed:
             return stop
         finally:
             engine.close()
+            engine.let_go()
         return None
 
     def rows(self, table: str, kind: str = "current") -> list[dict[str, Any]] | None:
