@@ -200,6 +200,7 @@ class FedTable:
             told,
             lambda part: self._with_images(part, batch),
             unknown,
+            batch.space.directory,
             lenient=snapshot or stale,
         )
         with net.of(rows) as changes:

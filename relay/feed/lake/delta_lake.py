@@ -20,7 +20,6 @@ from relay.feed.spool.spooled_net import SpooledNet
 _BATCH_ROWS: Final = 1 << 16
 _FILE_BYTES: Final = 8 << 20
 """Of a file, at most: a MERGE writes each file anew that has one of its keys."""
-_GROUP_BYTES: Final = 8 << 20
 _FILE_ROWS: Final = 1 << 14
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
@@ -110,7 +109,7 @@ class DeltaLakeTable:
                 files.remove(one.path, sizes[one.path])
                 rows = (_plain(pa.Table.from_batches([batch]), schema) for batch in one.scanner(**reading).to_batches())
                 files.write(some.filter(pc.invert(changes.are_gone(some.select([*key, SEQUENCE])))) for some in rows)
-        files.write(changes.live(schema, _GROUP_BYTES))
+        files.write(changes.live(schema))
         files.finish()
         self._table.create_write_transaction(
             files.actions, "append", self._table.schema(), commit_properties=_commit(place)

@@ -112,7 +112,7 @@ class IcebergLakeTable:
 
         spans = {name: changes.ends(name) for name in key if _has_span(schema.field(name).type)}
         with self._table.transaction() as transaction:
-            rows = together_as(changes.live(schema, _ROWS_BYTES), _ROWS_BYTES)
+            rows = together_as(changes.live(schema), _ROWS_BYTES)
             self._replace(transaction, self._touched(spans), _Gone([*key, SEQUENCE], are_gone), rows, place)
         self._refresh()
 

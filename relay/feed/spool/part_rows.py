@@ -40,7 +40,7 @@ class RowsPiece:
 
 
 class PartRows:
-    """Rows of transactions that begin in [low, high), as versions, but for those of `without`."""
+    """Rows of transactions that begin in [low, high), as versions, but for those of `without`. `piece_bytes`: of what is in memory at once."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class PartRows:
             for one in pieces
             if one.count and (low is None or one.last >= low) and (high is None or one.first < high)
         ]
-        self._piece_bytes = piece_bytes
+        self.piece_bytes = piece_bytes
         self._low, self._high, self._without = low, high, without
         self._count: int | None = None
 
@@ -74,7 +74,7 @@ class PartRows:
     @property
     def is_small(self) -> bool:
         """Whether all of them may be in memory at once."""
-        return sum(one.size for one in self._pieces) <= self._piece_bytes
+        return sum(one.size for one in self._pieces) <= self.piece_bytes
 
     def has(self, column: str) -> bool:
         """Whether all rows have a column."""
@@ -105,7 +105,7 @@ class PartRows:
         if place is None:
             return self
         low = place.version if self._low is None else max(place.version, self._low)
-        return PartRows(self._pieces, self._piece_bytes, low, self._high, self._without)
+        return PartRows(self._pieces, self.piece_bytes, low, self._high, self._without)
 
     def between(self, start: FeedPlace, end: FeedPlace | None) -> "PartRows":
         """Those of transactions that begin in [start, end)."""
@@ -113,11 +113,11 @@ class PartRows:
         if end is None:
             return kept
         high = end.version if self._high is None else min(end.version, self._high)
-        return PartRows(kept._pieces, self._piece_bytes, kept._low, high, self._without)
+        return PartRows(kept._pieces, self.piece_bytes, kept._low, high, self._without)
 
     def but(self, places: Collection[int]) -> "PartRows":
         """Those of other transactions."""
-        return PartRows(self._pieces, self._piece_bytes, self._low, self._high, self._without | frozenset(places))
+        return PartRows(self._pieces, self.piece_bytes, self._low, self._high, self._without | frozenset(places))
 
     def table(self) -> pa.Table:
         """All of them, in memory; there is one at least."""
@@ -128,7 +128,7 @@ class PartRows:
         held: list[pa.Table] = []
         size = 0
         for one in self._pieces:
-            if held and size + one.size > self._piece_bytes:
+            if held and size + one.size > self.piece_bytes:
                 yield _joined(held)
                 held, size = [], 0
             rows = self._load(one)

@@ -1,6 +1,9 @@
-"""Net changes of more rows than fit into memory: piece by piece into DuckDB, which takes them to its temporary directory."""
+"""Net changes of more rows than fit into memory: the rows in a file, and in DuckDB which of them counts for a key.
 
-from collections.abc import Iterator, Sequence
+DuckDB has no more than the keys: of wide rows it would hold two thousand at once, however large they are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -11,9 +14,12 @@ import pyarrow.compute as pc
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 from relay.feed.rows.net_changes import cast_column, identifier
 from relay.feed.rows.partial_images import CurrentRows, without_zones
+from relay.feed.spool.spool_directory import SpoolDirectory
+from relay.feed.spool.spool_file import SpoolFile
 
 _numbers: Final = count(1)
-_MOST_ROWS: Final = 1 << 16
+_PIECE: Final = "piece_of"
+_ROW: Final = "row_of"
 
 
 class SpooledNet:
@@ -22,10 +28,19 @@ class SpooledNet:
     replaces: False, if no key is added twice.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, key: Sequence[str], *, replaces: bool = True) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        directory: SpoolDirectory,
+        key: Sequence[str],
+        *,
+        replaces: bool = True,
+    ) -> None:
         # Its own: rows are read out of it while others ask the connection.
         self._connection = connection.cursor()
         self._name = f"net_{next(_numbers)}"
+        self._file = SpoolFile(directory)
+        self._pieces: list[Callable[[], pa.Table]] = []
         self._key = tuple(key)
         self._replaces = replaces
         self._schema: pa.Schema | None = None
@@ -47,7 +62,11 @@ class SpooledNet:
         """Net changes of some more rows."""
         if not piece.num_rows:
             return
-        self._connection.register("piece", without_zones(piece))
+        keys = without_zones(piece.select([*self._key, *(one for one in (SEQUENCE, DELETED) if one not in self._key)]))
+        keys = keys.append_column(_PIECE, pa.repeat(pa.scalar(len(self._pieces), pa.int32()), piece.num_rows))
+        keys = keys.append_column(_ROW, pa.array(range(piece.num_rows), pa.int64()))
+        self._pieces.append(self._file.write(piece))
+        self._connection.register("piece", keys)
         try:
             if self._schema is None:
                 self._connection.execute(f"CREATE TABLE {self._name} AS SELECT * FROM piece")
@@ -71,7 +90,17 @@ class SpooledNet:
 
     def table(self) -> pa.Table:
         """All of it in memory, in the lake's types; there is one row at least."""
-        return self._typed(self._connection.sql(f"SELECT * FROM {self._name}").to_arrow_table(), self._types())
+        return pa.concat_tables(self._rows_of("true"))
+
+    def _rows_of(self, condition: str) -> Iterator[pa.Table]:
+        """The rows that count, of those for which a condition holds, in order."""
+        for number, load in enumerate(self._pieces):
+            found = self._connection.sql(
+                f"SELECT {_ROW} FROM {self._name} n WHERE {_PIECE} = {number} AND ({condition}) ORDER BY {_ROW}"
+            ).to_arrow_table()
+            if found.num_rows:
+                piece = load()
+                yield piece if found.num_rows == piece.num_rows else piece.take(found.column(_ROW))
 
     def _types(self) -> pa.Schema:
         if self._schema is None:
@@ -90,19 +119,10 @@ class SpooledNet:
             schema=schema,
         )
 
-    def live(self, schema: pa.Schema, most_bytes: int) -> Iterator[pa.Table]:
-        """The rows that there are behind the changes, with the lake's columns, about so many bytes at a time."""
-        known = self._types()
-        names = ", ".join(identifier(one.name) for one in schema if known.get_field_index(one.name) >= 0)
-        reading = self._connection.cursor()
-        try:
-            found = reading.sql(f"SELECT {names} FROM {self._name} WHERE NOT {DELETED}")
-            rows = max(1, min(_MOST_ROWS, most_bytes * self._added // max(self._bytes, 1)))
-            for batch in found.to_arrow_reader(rows):
-                if batch.num_rows:
-                    yield self._typed(pa.Table.from_batches([batch]), schema)
-        finally:
-            reading.close()
+    def live(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """The rows that there are behind the changes, with the lake's columns, a piece at a time."""
+        for rows in self._rows_of(f"NOT {DELETED}"):
+            yield self._typed(rows, schema)
 
     def ends(self, column: str) -> tuple[Any, Any]:
         """The least and the largest value of a column of the key."""
@@ -141,9 +161,7 @@ class SpooledNet:
                 return current(keys)
             self._connection.register("asked", without_zones(keys))
             try:
-                mine = self._connection.sql(
-                    f"SELECT n.* FROM {self._name} n SEMI JOIN asked a ON {self._same('a')}"
-                ).to_arrow_table()
+                mine = list(self._rows_of(f"NOT {DELETED} AND EXISTS (SELECT 1 FROM asked a WHERE {self._same('a')})"))
                 names = ", ".join(f"a.{identifier(one)}" for one in keys.column_names)
                 others = self._connection.sql(
                     f"SELECT {names} FROM asked a ANTI JOIN {self._name} n ON {self._same('a')}"
@@ -151,14 +169,15 @@ class SpooledNet:
             finally:
                 self._connection.unregister("asked")
             lake = current(self._typed(others, keys.schema))
-            live = mine.filter(pc.invert(mine.column(DELETED)))
-            return pa.concat_tables([lake, self._typed(live, lake.schema)]) if live.num_rows else lake
+            return pa.concat_tables([lake, *(self._typed(some, lake.schema) for some in mine)])
 
         return found
 
     def clear(self) -> None:
         """Nothing was added."""
         self._connection.execute(f"DROP TABLE IF EXISTS {self._name}")
+        self._file.close()
+        self._pieces = []
         self._schema, self._rows, self._added, self._bytes = None, 0, 0, 0
 
     def close(self) -> None:
