@@ -51,6 +51,7 @@ class FeedBatches:
             engine.progress.write()
         except BaseException:
             self._engine = None  # what was committed is read from the lake
+            engine.let_go()
             raise
         finally:
             self._reading.take_back()

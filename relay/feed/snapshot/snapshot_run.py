@@ -79,7 +79,6 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     raise
                 say(str(stop))
     engine.close()
-    engine.let_go()
 
 
 def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
