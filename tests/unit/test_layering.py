@@ -297,7 +297,7 @@ def test_no_class_name_stands_twice(package: str) -> None:
 # --- signatures ------------------------------------------------------------------------------------------------------
 
 MOST_PARAMETERS = 8
-COMMANDS = ROOT / "relay" / "cli.py"
+COMMANDS = ROOT / "relay" / "cli"
 """A function there has a parameter for each option of the command line."""
 
 
@@ -306,7 +306,7 @@ def test_nothing_takes_more_parameters_than_a_caller_can_tell_apart(package: str
     """What belongs together is a record with a name of its own."""
     wide = {}
     for path in sources(package):
-        for node in nodes(path) if path != COMMANDS else ():
+        for node in nodes(path) if path.parent != COMMANDS else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
                 count = len(names) - (names[:1] in (["self"], ["cls"]))
