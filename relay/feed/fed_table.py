@@ -175,7 +175,7 @@ class FedTable:
                 continue
             if one.action != RENAMED and (self.current is not None or one.action == CREATED):
                 self._apply_rows(between(rows, applied, one.start), one.start, batch)
-                own = between(rows, one.start, one.end).num_rows
+                own = one.made_anew or between(rows, one.start, one.end).num_rows
                 self._apply_definition(one, one.start if own else one.end, batch)
             applied = one.start
         self._apply_rows(between(rows, applied, None), batch.end, batch)
@@ -296,16 +296,17 @@ class FedTable:
         at = FeedPlace(definition.start.generation, definition.start.number, definition.position)
         told = self._reading.told(at)
         after = self.definition_at(at, batch.end)
+        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
         if definition.action == CREATED:
-            self._created(definition, after, place, told)
-            return
+            if self.current is not None or before is None or not definition.if_not_exists:
+                self._created(definition, after, place, told)
+            return  # else it was there, and what it held is not known
         if self.current is None:
             return
         if definition.action in (DROPPED, TRUNCATED):
             self.current.clear(place)
             self._freshen()
             return
-        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
         if before is None or after is None:
             raise table_stop(
                 "definition_unknown",
@@ -318,7 +319,16 @@ class FedTable:
                 return
             raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
         lake = self.current.schema
-        change = alteration(definition, before, after, lake, told, empty=_is_empty(self.current))
+        current = self.current
+        change = alteration(
+            definition,
+            before,
+            after,
+            lake,
+            told,
+            empty=_is_empty(current),
+            has_zero=lambda name: _has_zero(current, name),
+        )
         if change.schema == lake and not (change.filled or change.renamed or change.numbered):
             return
         if change.numbered:
@@ -400,6 +410,15 @@ def between(rows: pa.Table, start: FeedPlace, end: FeedPlace | None) -> pa.Table
 def _is_empty(table: LakeTable) -> bool:
     with table.scan() as reader:
         return not any(batch.num_rows for batch in reader)
+
+
+def _has_zero(table: LakeTable, name: str) -> bool:
+    """Whether some row has 0 or nothing in a column."""
+    with table.scan([name]) as reader:
+        return any(
+            pc.any(pc.fill_null(pc.equal(batch.column(0), pa.scalar(0).cast(batch.schema.field(0).type)), True)).as_py()
+            for batch in reader
+        )
 
 
 def _name_told(key: TableName | None) -> str | None:

@@ -23,6 +23,8 @@ from relay.feed.rows.feed_stop import FeedStop
 _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
+_WELL_S: Final = 600.0
+"""A feed that ran so long was well: the next fault is the first one again."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
@@ -72,8 +74,10 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
     Raises: FeedStop; FeedFailed; NothingToRead.
     """
     pause, tries = _LEAST_PAUSE_S, 0
+    began = time.monotonic()
     while True:
         try:
+            began = time.monotonic()
             _follow(section, say, once, ended)
             return
         except (FeedStop, NothingToRead):
@@ -88,6 +92,8 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
         except Exception as error:
             if not is_passing(error):
                 raise
+            if time.monotonic() - began > _WELL_S:
+                pause, tries = _LEAST_PAUSE_S, 0
             tries += 1
             if tries >= _MOST_TRIES:
                 raise FeedFailed(f"Gave up after {tries} tries: {told(error)}") from None
@@ -133,6 +139,7 @@ def is_passing(error: Exception) -> bool:
         "pyiceberg",
         "botocore",
         "s3fs",
+        "sqlalchemy",
     )
 
 

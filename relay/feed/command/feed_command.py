@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 
 if TYPE_CHECKING:
+    from relay.feed.engine import FeedEngine
     from relay.feed.feed_config import FeedSection
 
 
@@ -71,6 +72,18 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             raise CommandFailed(str(error), WRONG_USE) from None
 
 
+@contextlib.contextmanager
+def _opened(section: "FeedSection") -> Iterator["FeedEngine"]:
+    """Its engine, which ends its threads before the process ends: under them that is aborted, now and then."""
+    from relay.feed.feed_run import open_engine
+
+    engine = open_engine(section)
+    try:
+        yield engine
+    finally:
+        engine.let_go()
+
+
 def follow(path: Path, *, once: bool) -> None:
     """Feeds. Raises: CommandFailed."""
     with _locked(path) as section:
@@ -94,14 +107,14 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
             "--server and --position go together: a server that has the data of that position", WRONG_USE
         )
     with _locked(path) as section:
-        from relay.feed.feed_run import open_engine
         from relay.feed.snapshot.snapshot_run import run_snapshots
 
         if section.source is None:
             raise CommandFailed(
                 f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
             )
-        run_snapshots(open_engine(section), section.source, request, say)
+        with _opened(section) as engine:
+            run_snapshots(engine, section.source, request, say)
 
 
 def status(path: Path, *, as_json: bool) -> bool:
@@ -109,11 +122,11 @@ def status(path: Path, *, as_json: bool) -> bool:
     section = loaded_feed(path)
     from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_report import feed_report
-    from relay.feed.feed_run import open_engine
     from relay.feed.rows.feed_stop import FeedStop
 
     try:
-        report = feed_report(open_engine(section))
+        with _opened(section) as engine:
+            report = feed_report(engine)
     except FeedStop as stop:
         raise CommandFailed(str(stop), FINDINGS) from None
     except NothingToRead as error:
@@ -139,11 +152,11 @@ def report(path: Path, out: Path, days: int) -> None:
         raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
     from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_page import feed_page
-    from relay.feed.feed_run import open_engine
     from relay.feed.rows.feed_stop import FeedStop
 
     try:
-        page = feed_page(open_engine(section), section, str(path), days)
+        with _opened(section) as engine:
+            page = feed_page(engine, section, str(path), days)
         written = out.with_name(f".{out.name}.new")
         written.write_text(page, encoding="utf-8")
         written.replace(out)
@@ -161,7 +174,6 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
     with _locked(path) as section:
         from dataclasses import asdict
 
-        from relay.feed.feed_run import open_engine
         from relay.feed.rows.feed_stop import FeedStop
         from relay.feed.snapshot.source_rows import SourceRows
         from relay.feed.snapshot.table_comparison import TableComparison
@@ -170,9 +182,8 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
             raise CommandFailed(
                 f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
             )
-        engine = open_engine(section)
         found = False
-        with SourceRows(section.source) as source:
+        with _opened(section) as engine, SourceRows(section.source) as source:
             for key, table in sorted(engine.tables.items()):
                 if table.current is None or (tables and table.name not in tables):
                     continue
@@ -200,17 +211,15 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
                 )
                 for line in outcome.shown:
                     sys.stdout.write(f"  {line}\n")
-        engine.close()
+            engine.close()
         return found
 
 
 def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | None, as_json: bool) -> None:
     """Makes larger files of small ones, and takes away what only old versions have, and old changes. Raises: CommandFailed."""
-    with _locked(path) as section:
-        from relay.feed.feed_run import open_engine
+    with _locked(path) as section, _opened(section) as engine:
         from relay.feed.renamed_tables import RENAMING
 
-        engine = open_engine(section)
         for _key, table in sorted(engine.tables.items()):
             for kind, lake in (("current", table.current), ("changes", table.history)):
                 if lake is None:
@@ -228,6 +237,9 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
                     sys.stdout.write(
                         f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
                     )
+        gone = engine.progress.upkeep(keep_hours)
+        if as_json:
+            print_json({"table": "_feed", "kind": "state", **{k: v for k, v in gone.items() if isinstance(v, int)}})
 
 
 def first_kept_day(days: int) -> datetime:
