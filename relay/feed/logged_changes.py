@@ -244,7 +244,8 @@ def _definitions(
         names = defined_names(text.encode())
         reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
         for key in sorted(tables):
-            if names is None or key[1].lower() in names:
+            same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
+            if names is None or (key[1].lower() in names and same_schema):
                 yield made(key, UNKNOWN_CHANGE, hides=reason)
         return
     if one["error_code"] and not (isinstance(said, DropTables) and one["error_code"] == _NO_SUCH_TABLE):
