@@ -12,7 +12,7 @@ from typing import Any, Final
 import typer
 from typer.completion import get_completion_script
 
-from relay.cli import app
+from relay.cli.command_line import app
 
 ROOT: Final = Path(__file__).resolve().parent
 NAME: Final = "binlog-relay"
@@ -62,7 +62,7 @@ def manual_page() -> str:
     """The manual page, for man(1). No date: it is that of the version."""
     root: Any = typer.main.get_command(app)
     lines = [
-        f'.\\" Written by python -m deploy.manual from relay/cli.py: change the texts there.\n.TH {NAME.upper()} 1 "" {NAME} ""',
+        f'.\\" Written by python -m deploy.manual from relay/cli: change the texts there.\n.TH {NAME.upper()} 1 "" {NAME} ""',
         ".SH NAME",
         f"{NAME} \\- {_escaped('relays, checks, archives and serves MySQL and MariaDB binary logs')}",
         ".SH SYNOPSIS",

@@ -1,5 +1,5 @@
 """`python -m relay`: the same as the command `binlog-relay`."""
 
-from relay.cli import main
+from relay.cli.command_line import main
 
 main()

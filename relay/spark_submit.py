@@ -5,7 +5,7 @@ The session, its master and its memory are spark-submit's. The executors read AR
 
 import sys
 
-from relay.cli import main
+from relay.cli.command_line import main
 
 if __name__ == "__main__":
     sys.argv[1:1] = ["audit"]

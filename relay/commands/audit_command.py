@@ -144,7 +144,9 @@ def listed_jobs() -> str:
     """A line for each audit."""
     from relay.audit.jobs import ALL, JOBS
 
-    lines = JOBS | {ALL: "All of these but history, and changes without --tables: one page over a report of each."}
+    lines = JOBS | {
+        ALL: "All of these but history; changes and hot-keys with --tables: one page over a report of each."
+    }
     width = max(len(name) for name in lines)
     return "\n".join(f"  {name:<{width}}  {what}" for name, what in lines.items())
 

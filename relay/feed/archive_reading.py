@@ -1,8 +1,10 @@
 """The archive between two places: transactions, statements and changed rows as Arrow tables, and what tables were there."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
@@ -16,11 +18,13 @@ from relay.audit import arrow
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.schemas import arrow_schema
-from relay.audit.plan.series_files import find_files
+from relay.audit.plan.series_files import AuditedFile, find_files
+from relay.audit.runner.files_read import read_head
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
+from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table, TableName
 
@@ -49,6 +53,14 @@ class RowParts:
 
 
 IMAGES: Final = RowParts()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBinlog:
+    """What a binlog takes where it lies, packed or not. `begun`: by its first event; None: nobody looked, or it does not say."""
+
+    bytes: int
+    begun: datetime | None
 
 
 class ArchiveReading:
@@ -116,6 +128,27 @@ class ArchiveReading:
                 high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
                 total += max(0, high - low)
         return total
+
+    def stored(self, since: datetime) -> list[StoredBinlog]:
+        """The binlogs, oldest first. When they were begun is looked at from the newest back to the first that was before `since`."""
+        self.text(self.newest())
+        found: list[StoredBinlog] = []
+        asked = True
+        for _key, (_name, path) in sorted(self._files.items(), reverse=True):
+            begun = self._begun(path) if asked else None
+            asked = asked and (begun is None or begun > since)
+            found.append(StoredBinlog(self._stored_bytes(path), begun))
+        return found[::-1]
+
+    def _begun(self, path: str) -> datetime | None:
+        return read_head(self._store, AuditedFile(path, path)).begun
+
+    def _stored_bytes(self, path: str) -> int:
+        """Of a file on this machine what it takes there, nothing where only a bucket has it; of one behind a URL its size."""
+        if "://" in path:
+            return self._size(path)
+        there = [path + suffix for suffix in ("", *PACKED_SUFFIXES) if os.path.exists(path + suffix)]
+        return sum(os.path.getsize(one) for one in there)
 
     def stretches_before(self, upto: FeedPlace) -> Iterator[tuple[FeedPlace, FeedPlace]]:
         """The files up to a place, the newest first: where each begins, and where the next one does, or the place."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
+from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers, generation_path
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
@@ -29,6 +30,7 @@ from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _PIECE: Final = 8 << 20
@@ -207,8 +209,9 @@ class BucketCheck:
         if file.name + PLACE_SUFFIX not in folder.objects:
             return f"its copy lacks: {url(file.name + PLACE_SUFFIX)} is not there"
         try:
-            place = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX)).place
-        except ValueError as error:
+            note = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX))
+            place, digest = note.place, file_of(note.file_row).digest
+        except (ValueError, TypeError) as error:
             return f"{url(file.name + PLACE_SUFFIX)} cannot be read: {error}"
         stored = folder.objects.get(place.stored_name)
         if stored is None:
@@ -217,6 +220,8 @@ class BucketCheck:
             return f"{url(place.stored_name)} has {stored.size} bytes, {place.stored_bytes} were stored"
         if place.plain_bytes != file.end:
             return f"{url(place.stored_name)} is of {place.plain_bytes} bytes of the binlog, which has {file.end}"
+        if None not in (digest, file.digest) and digest != file.digest:
+            return f"{url(place.stored_name)} is of a binlog with the digest {digest}; {file.digest} is archived"
         if self._deep and f"sha256:{self._sha(stored)}" != place.digest:
             return f"{url(place.stored_name)} is not what was stored: its SHA-256 is another"
         return None
@@ -236,7 +241,7 @@ class BucketCheck:
         for number, files in self._lacking.items():
             # Without its note it does not count as there; so a cure that is killed is begun again.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
-        copying = MirrorPass(self._store, self._ownership, keys, packing, threading.Event())
+        copying = MirrorPass(self._store, self._ownership, PackingMeans(options=packing, keys=keys), threading.Event())
         paths = dict(generations)
         for number, files in self._lacking.items():
             pictured = tuple(PicturedFile(file.name, file.number, file.end, sealed=True) for file in files)

@@ -5,6 +5,7 @@ import contextlib
 import random
 import threading
 import time
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -20,9 +21,8 @@ from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedError
-from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
@@ -35,11 +35,17 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
+_BEGIN_S: Final = 60.0
+"""So long the process that packs has to start."""
 _LOST_ADVICE: Final = (
     "Nothing can be done about these. The ledger's mirror_behind says why the bucket was behind; give the disk more room, or "
     "[retention] lower limits, so that it can wait for the bucket."
 )
 _SHOWN_FILES: Final = 5
+_OTHERS_ADVICE: Final = (
+    "It is copied again now. Find out who else writes to this bucket. Then stop the relay and run `archive verify`: it compares all "
+    "binlogs there."
+)
 _LISTED_ADVICE: Final = (
     "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
     "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
@@ -56,8 +62,7 @@ class Mirror:
         self,
         archive: Archive,
         options: StoreOptions,
-        keys: KeyRing | None,
-        packing: PackOptions,
+        means: PackingMeans,
         writer: tuple[str, str],
         interval_s: float,
     ) -> None:
@@ -66,7 +71,10 @@ class Mirror:
         self._store = ObjectStore(options, self._stop)
         uuid, token = writer
         ownership = Ownership(self._store, uuid, archive.directory, token=token)
-        self._pass = MirrorPass(self._store, ownership, keys, packing, self._stop)
+        self._packer = means.packer
+        self._loop = asyncio.get_running_loop()
+        means = replace(means, begin=self._begin_packer)
+        self._pass = MirrorPass(self._store, ownership, means, self._stop)
         self._interval_s = interval_s
         self._moved = asyncio.Event()
         self._ended = asyncio.Event()
@@ -132,6 +140,12 @@ class Mirror:
         self._moved.set()
 
     async def _run(self) -> None:
+        try:
+            await self._follow()
+        finally:
+            await asyncio.to_thread(self._packer.close)
+
+    async def _follow(self) -> None:
         pause = _FIRST_PAUSE_S
         while not self._stop.is_set():
             self._moved.clear()
@@ -200,6 +214,11 @@ class Mirror:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), seconds)
 
+    def _begin_packer(self) -> None:
+        """In the pass's thread, whose priority is too low for it: see `ProcessPacker.begin`. Raises: OSError."""
+        begun = asyncio.run_coroutine_threadsafe(asyncio.to_thread(self._packer.begin, urgent=True), self._loop)
+        begun.result(_BEGIN_S)
+
     def _picture(self) -> list[PicturedGeneration]:
         """What is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""
         found = []
@@ -231,7 +250,9 @@ class Mirror:
         self._behind_since = began if pending else None
 
     def _tell_left_out(self) -> None:
-        """What is new among the files that are not copied."""
+        """What is new among the files that are not copied, or copied again."""
+        for name, what in [self._pass.others.pop(0) for _ in range(len(self._pass.others))]:
+            log.warning("mirror_copied_again", file=name, what=what, url=self._store.url(), advice=_OTHERS_ADVICE)
         held = {one.number: one for one in self._archive.all}
         left_out = dict(self._pass.left_out)
         for key, one in left_out.items():

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from protocol.position import is_binlog_name
-from relay.packed.byte_source import BytesInMemory, ByteSource
+from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedDamaged
 from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX, is_encrypted_name
 from relay.packed.packed_reader import PackedReader
-from relay.packed.packing import PackOptions, pack
+from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import CopyOrder
 
 MOST_PART_BYTES: Final = 8 << 20
 _MOST_READ_BYTES: Final = 8 * MOST_PART_BYTES
@@ -62,12 +63,10 @@ def covered_to(parts: Sequence[MirrorPart]) -> int:
     return covered
 
 
-def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyRing | None) -> bytes:
-    """Raises: EOFError; what `source` raises."""
-    data = source.read(start, stop - start)
-    pieces: list[bytes] = []
-    pack(BytesInMemory(data), pieces.append, _inner_name(file, start), [stop - start], PackOptions(), keys=keys)
-    return b"".join(pieces)
+def part_order(file: str, start: int, stop: int) -> CopyOrder:
+    """How a part is packed."""
+    # It is waited for: what is behind it is lost with the disk.
+    return CopyOrder(_inner_name(file, start), stop, None, PackOptions(), pauses_s=0.0, start=start)
 
 
 def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:

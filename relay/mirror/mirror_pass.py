@@ -1,34 +1,41 @@
 """One pass over what is not in the bucket: small files, sealed binlogs, then a part of the file that grows."""
 
+import errno
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 from typing import Final
 
+from protocol.position import binlog_number, is_binlog_name
 from relay.archive.storage.file_place import PLACE_SUFFIX
-from relay.archive.storage.files import FileLayer, StoredFile
 from relay.mirror.mirror_parts import (
     MOST_PART_BYTES,
     MirrorPart,
     covered_to,
     merged_start,
-    packed_part,
     part_key,
     part_of,
+    part_order,
 )
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
 from relay.mirror.sealed_copy import MirrorStopped, NotAsArchived, SealedCopy
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_store import ObjectStore
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
-from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
+from relay.packing_process.packing_means import PackingMeans
 
 _DAMAGED_AGAIN_S: Final = 3600.0
 """When a file that was not what was archived is tried again, unless it is another one by then."""
+_COMPARED: Final = 20
+"""Of the binlogs that the bucket is listed with, so many, the newest, are compared with the archive's: a relay that was killed or
+another process may have left them. Of the others `archive verify` reads the notes."""
+_PROCESS_KEPT_S: Final = 30.0
+"""The process that packs ends when there was nothing to pack for so long: to start one for each part would cost more than the part."""
 _LISTED_AGAIN_S: Final = 86400.0
 """What somebody has removed from the bucket is copied again within this time."""
 
@@ -55,17 +62,22 @@ class MirrorPass:
         self,
         store: ObjectStore,
         ownership: Ownership,
-        keys: KeyRing | None,
-        options: PackOptions,
+        means: PackingMeans,
         stop: threading.Event,
     ) -> None:
         self._store = store
         self._ownership = ownership
-        self._keys = keys
+        self._means = means
         self._stop = stop
-        self._sealed = SealedCopy(store, keys, options, stop)
+        self._sealed = SealedCopy(store, means, stop)
+        self._packed_s = 0.0
+        """When something was packed last, by the monotonic clock."""
         self._there: set[str] | None = None
         """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
+        self._compared: dict[str, dict[str, int]] = {}
+        """By folder and binlog, what is compared yet: by key the sizes of what the bucket has for it."""
+        self.others: list[tuple[str, str]] = []
+        """Binlogs, of which the bucket had another one, and how; for who tells them, and removes them here."""
         self._term = 0
         """Of the ownership when it was listed."""
         self._listed_s = 0.0
@@ -97,6 +109,13 @@ class MirrorPass:
             self._list()
         if not self._is_still_ours():
             return False
+        try:
+            return self._copy(generations)
+        finally:
+            if time.monotonic() - self._packed_s > _PROCESS_KEPT_S:
+                self._means.packer.close()
+
+    def _copy(self, generations: Sequence[PicturedGeneration]) -> bool:
         for generation in generations:
             self._copy_small(generation)
             for file in generation.files:
@@ -143,7 +162,7 @@ class MirrorPass:
         return pending
 
     def _list(self) -> None:
-        noted, packed = set[str](), set[str | None]()
+        noted, packed = set[str](), dict[str, dict[str, int]]()
         parts: dict[str, list[MirrorPart]] = {}
         for found in self._store.list():
             part = part_of(found.key)
@@ -151,11 +170,16 @@ class MirrorPass:
                 parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
             elif found.key.endswith(PLACE_SUFFIX):
                 noted.add(found.key.removesuffix(PLACE_SUFFIX))
-            else:
-                packed.add(plain_name(found.key))
+            elif (name := plain_name(found.key)) is not None:
+                packed.setdefault(name, {})[found.key] = found.size
         self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
         # Without its packed bytes a note is of a binlog that somebody has removed.
         self._there = {key for key in noted if key in packed}
+        binlogs = (key for key in self._there if is_binlog_name(key.rpartition("/")[2]))
+        newest = nlargest(
+            _COMPARED, binlogs, lambda key: (key.rpartition("/")[0], binlog_number(key.rpartition("/")[2]))
+        )
+        self._compared = {key: packed[key] for key in newest}
         self._listed_s = time.monotonic()
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
@@ -178,7 +202,14 @@ class MirrorPass:
         """False: the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
+        if key in self._compared:
+            what = self._sealed.differs(generation, file.name, self._compared[key])
+            del self._compared[key]
+            if what is not None:
+                self.others.append((file.name, what))
+                self._there.discard(key)
         if key not in self._there:
+            self._packed_s = time.monotonic()
             with self._ownership.kept():  # a large one takes longer than the place stays ours
                 note = self._sealed.put(generation, file.name)
                 if note is None:
@@ -214,7 +245,6 @@ class MirrorPass:
 
     def _copy_part(self, generation: PicturedGeneration, file: PicturedFile) -> None:
         key = generation.folder + file.name
-        encrypted = self._keys is not None and self._keys.active is not None
         parts = self._parts.setdefault(key, [])
         # What goes beyond the archive is of a binlog that was cut back after a crash.
         wrong = [part for part in parts if part.stop > file.end]
@@ -228,13 +258,23 @@ class MirrorPass:
                 return
             end = min(file.end, covered + MOST_PART_BYTES)
             start = merged_start([part for part in parts if part.start < covered], covered, end)
-            made = part_key(generation.folder, file.name, start, end, encrypted=encrypted)
-            with StoredFile.open(FileLayer(), generation.directory / file.name) as stored:
-                self._store.put_bytes(made, packed_part(stored, file.name, start, end, self._keys))
+            made = part_key(generation.folder, file.name, start, end, encrypted=self._means.encrypts)
+            order = part_order(file.name, start, end)
+            self._store.put_bytes(made, self._packed_part(generation.directory / file.name, order))
             self.part_count += 1
             merged = [part for part in parts if part.start >= start]
             parts[:] = [part for part in parts if part.start < start] + [MirrorPart(file.name, start, end, made)]
             self._drop_parts(key, merged)
+
+    def _packed_part(self, path: Path, order: CopyOrder) -> bytes:
+        self._packed_s = time.monotonic()
+        try:
+            self._means.begin()
+            return self._means.packer.make_in_memory(path, order, self._means.keys, self._stop.is_set, urgent=True)
+        except CopyStopped:
+            raise MirrorStopped from None
+        except CopyFailed as error:
+            raise OSError(errno.EIO, f"{order.file}: {error.what}") from error
 
     def _drop_parts(self, key: str, parts: Sequence[MirrorPart]) -> None:
         """Removes what the bucket has in another form by now."""

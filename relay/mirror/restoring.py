@@ -41,6 +41,11 @@ _CHOOSE: Final = (
     "relay asks its source for all behind that; take it if the source still has those binlogs. --holes behind: the archive begins "
     "behind the last hole. --holes keep: all comes back; replicas are served up to a hole, or from behind it."
 )
+_TAKE_ANOTHER: Final = "If it is the right one, the same command with --download takes it as it is."
+_WITHOUT_IT: Final = (
+    "If it is lost for good, remove its .place object: then the copy has a hole there, or begins behind it, and --holes says what is "
+    "restored."
+)
 Progress = Callable[[str], None]
 
 
@@ -218,12 +223,15 @@ class _Restoring:
                         place, stored_bytes=found.stored_bytes, key_id=found.key_id, digest=found.stored_digest
                     )
                     return replace(note, place=there)
+                why, advice = " (it is sound, and another one)", _TAKE_ANOTHER
             except (PackedDamaged, PackedUnknown, TypeError) as error:
-                why = f" ({getattr(error, 'text', error)})"
+                why, advice = f" ({getattr(error, 'text', error)})", _WITHOUT_IT
+        else:
+            advice = _WITHOUT_IT
         has = "is not there" if size is None else f"has {size} bytes, and not the binlog that was archived{why}"
         raise RestoreRefused(
             f"{self._store.url(key)} {has}; {place.stored_bytes} bytes were stored. It was changed or removed: nothing was restored. "
-            "Put it back from the bucket's versions."
+            f"Put it back from the bucket's versions. {advice}"
         )
 
     def _check_encrypted(self, key: str) -> None:

@@ -1,32 +1,35 @@
 """A sealed binlog goes to the bucket: compared with what was archived before it is sent, and read back behind that."""
 
+import contextlib
+import errno
 import hashlib
-import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
-from relay.archive.catalog.catalog_rows import file_row
+from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.boundary_index import AT_BOUNDARY, RECORD, index_path
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, read_place
-from relay.archive.storage.files import CATALOG_NAME, TEMPORARY_SUFFIX, FileLayer, StoredFile
+from relay.archive.storage.files import CATALOG_NAME, TEMPORARY_SUFFIX, StoredFile
 from relay.mirror.mirror_picture import PicturedGeneration
 from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
 from relay.object_store.object_store import ObjectStore
-from relay.packed.byte_source import ByteSource
-from relay.packed.frame_cuts import frame_cuts
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import packed_name
-from relay.packed.packing import PackOptions, pack
+from relay.packed.packing_room import BorrowedRoom
+from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped, PackedCopy
+from relay.packing_process.packing_means import PackingMeans
 
+GIVES_WAY_S: Final = 10.0
+"""So long packing pauses for receiving and serving, of each binlog: what is behind it is not in the bucket before it is."""
 _MIRRORING: Final = ".mirror"
 _PIECE: Final = 8 << 20
 _REPAIR: Final = "Run `binlog-relay archive repair`: it fetches the binlog again. It is copied when it is sound."
+
+
 _Gtids = tuple[str, bytes | None, bytes | None, int]
 
 
@@ -44,83 +47,122 @@ class NotAsArchived(Exception):
 
 
 class SealedCopy:
-    """Blocking, for one thread. keys: whose active key encrypts what is packed.
+    """Blocking, for one thread. stop: ends it by MirrorStopped, also between two frames.
 
     Raises: NotAsArchived (nothing of it was sent); ObjectStoreError, ObjectDamaged (what was sent is read back as other bytes);
     OSError; MirrorStopped.
     """
 
-    def __init__(self, store: ObjectStore, keys: KeyRing | None, options: PackOptions, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        means: PackingMeans,
+        stop: threading.Event,
+        may_wait: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._store = store
-        self._keys = keys
-        self._options = options
+        self._means = means
         self._stop = stop
-        self._layer = FileLayer()
+        self._layer = means.packer.layer
 
     def put(self, generation: PicturedGeneration, name: str) -> PlaceNote | None:
         """Puts the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
+        row, gtids = self._row(generation, name)
+        if row is None or not row.sealed or gtids is None:
+            return None
+        path = generation.directory / name
+        place = self._packed(path, generation.folder, row) or self._packed_already(path, generation.folder)
+        return PlaceNote(place, file_row(row), gtids)
+
+    def differs(self, generation: PicturedGeneration, name: str, sizes: Mapping[str, int]) -> str | None:
+        """How the bucket's copy of a sealed binlog is another one than is archived, as far as its note and its size tell; None: it
+        is not. sizes: by key, of what the bucket has for it. It costs one small object."""
+        key = generation.folder + name
+        row, _gtids = self._row(generation, name)
+        try:
+            note = PlaceNote.decode(self._store.get(key + PLACE_SUFFIX))
+            noted = file_of(note.file_row)
+        except (ValueError, TypeError, ObjectMissing) as error:
+            return f"its note cannot be read: {error}"
+        size = sizes.get(generation.folder + note.place.stored_name)
+        if size != note.place.stored_bytes:
+            has = "is not there" if size is None else f"has {size} bytes"
+            return f"{note.place.stored_name} {has}; {note.place.stored_bytes} bytes were stored"
+        if row is None or not row.sealed:
+            return None  # its row comes into the catalog within moments
+        if note.place.plain_bytes != row.end:
+            return f"it is of {note.place.plain_bytes} bytes of the binlog, which has {row.end}"
+        if None not in (row.digest, noted.digest) and row.digest != noted.digest:
+            return f"it is of a binlog with the digest {noted.digest}; {row.digest} is archived"
+        return None
+
+    def _row(self, generation: PicturedGeneration, name: str) -> tuple[ArchivedFile | None, _Gtids | None]:
+        """What the catalog says. Raises: OSError."""
         catalog_path = generation.directory / CATALOG_NAME
         try:
             catalog = Catalog.open_read_only(catalog_path)
             try:
                 row = catalog.file(name)
-                gtids = None if row is None else catalog.gtids_of(row.number)
+                return row, None if row is None else catalog.gtids_of(row.number)
             finally:
                 catalog.close()
         except (CatalogUnreadable, sqlite3.Error) as error:
             raise OSError(f"{catalog_path}: {error}") from error
-        if row is None or not row.sealed or gtids is None:
-            return None
-        path = generation.directory / name
-        try:
-            stored = StoredFile.open(self._layer, path)
-        except FileNotFoundError:
-            pass
-        else:
-            with stored:
-                return self._packed(path, stored, generation.folder, row, gtids)
-        return PlaceNote(self._packed_already(path, generation.folder), file_row(row), gtids)
 
     # --- as it was received --------------------------------------------------------------------------------------------
 
-    def _packed(self, path: Path, stored: StoredFile, folder: str, row: ArchivedFile, gtids: _Gtids) -> PlaceNote:
-        encrypted = self._keys is not None and self._keys.active is not None
-        stored_name = packed_name(row.name, encrypted)
+    def _packed(self, path: Path, folder: str, row: ArchivedFile) -> FilePlace | None:
+        """None: it is not on the disk as it was received, or not any more."""
+        stored_name = packed_name(row.name, self._means.encrypts)
         temporary = path.with_name(stored_name + _MIRRORING + TEMPORARY_SUFFIX)
-        sha, key = hashlib.sha256(), folder + stored_name
-        borrowed = None if self._options.room is None else self._options.room.begin(row.end)
+        key, room = folder + stored_name, self._means.options.room
         try:
-            with os.fdopen(self._layer.create(temporary), "wb") as sink:
-                cuts = frame_cuts(_places(self._layer, path), row.end, self._options.frame_bytes)
-
-                def take(data: bytes) -> None:
-                    if borrowed is not None:
-                        borrowed.wants(len(data))
-                    sha.update(data)
-                    sink.write(data)
-
-                source = _Checked(stored)
-                try:
-                    facts = pack(source, take, row.name, cuts, self._options, keys=self._keys, stop=self._stop.is_set)
-                except EOFError as error:
-                    raise NotAsArchived(f"it has {stored.size} bytes, {row.end} were archived") from error
-            if facts is None:
-                raise MirrorStopped
-            if row.digest is not None and row.digest != facts.digest:
-                raise NotAsArchived(f"its digest is {facts.digest}; {row.digest} was noted when it was sealed")
+            size = self._layer.size_of(path)
+        except FileNotFoundError:
+            return None
+        if size < row.end:
+            raise NotAsArchived(f"it has {size} bytes, {row.end} were archived")
+        borrowed = None if room is None else room.begin(row.end)
+        try:
+            copy = self._copy(path, temporary, row, borrowed)
+            if copy is None:
+                return None
             if borrowed is not None:
+                borrowed.holds(copy.stored_bytes)
                 borrowed.is_packed()
-            size = temporary.stat().st_size
             self._store.put_file(key, temporary)
         finally:
-            temporary.unlink(missing_ok=True)
+            self._layer.unlink(temporary)
             if borrowed is not None:
                 borrowed.give_back()
-        digest = f"sha256:{sha.hexdigest()}"
-        self._read_back(key, size, digest)
-        row.digest = facts.digest
-        key_id = self._keys.active if self._keys is not None else None
-        return PlaceNote(FilePlace(Tier.OBJECT, stored_name, size, key_id, digest, row.end), file_row(row), gtids)
+        self._read_back(key, copy.stored_bytes, copy.packed_digest)
+        row.digest = copy.plain_digest
+        key_id = None if self._means.keys is None else self._means.keys.active
+        return FilePlace(Tier.OBJECT, stored_name, copy.stored_bytes, key_id, copy.packed_digest, row.end)
+
+    def _copy(self, path: Path, temporary: Path, row: ArchivedFile, borrowed: BorrowedRoom | None) -> PackedCopy | None:
+        """Packs it; None: the binlog is not there any more."""
+        order = CopyOrder(row.name, row.end, row.digest, self._means.options, GIVES_WAY_S)
+
+        def stop() -> bool:
+            if borrowed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    borrowed.holds(self._layer.size_of(temporary))
+            return self._stop.is_set()
+
+        try:
+            self._means.begin()
+            return self._means.packer.make(path, temporary, order, self._means.keys, stop, urgent=True)
+        except CopyStopped:
+            raise MirrorStopped from None
+        except CopyFailed as error:
+            if error.of_binlog:
+                raise NotAsArchived(error.what) from error
+            raise OSError(errno.EIO, f"{row.name}: {error.what}") from error
+        except FileNotFoundError:
+            if self._layer.exists(path):
+                raise
+            return None
 
     # --- packed already ------------------------------------------------------------------------------------------------
 
@@ -152,9 +194,15 @@ class SealedCopy:
         raise NotAsArchived(f"{gone} is not there")
 
     def _digest(self, path: Path) -> str:
+        def read(start: int, count: int) -> bytes:
+            try:
+                return stored.read(start, count)
+            except OSError as error:  # a fault of this file, not of the copying
+                what = f"the disk does not give its bytes behind {start}: {error.strerror or error}"
+                raise NotAsArchived(what) from error
+
         with StoredFile.open(self._layer, path) as stored:
-            source = _Checked(stored)
-            return self._sha(stored.size, source.read)
+            return self._sha(stored.size, read)
 
     def _look(self, key: str, place: FilePlace) -> None:
         """It is in the bucket alone, where it was read back when it was moved."""
@@ -186,33 +234,3 @@ class SealedCopy:
                 raise MirrorStopped
             sha.update(read(start, _PIECE))
         return f"sha256:{sha.hexdigest()}"
-
-
-class _Checked:
-    """A file whose bytes the disk may refuse: that is a fault of this file, not of the copying."""
-
-    def __init__(self, source: ByteSource) -> None:
-        self._source = source
-
-    @property
-    def size(self) -> int:
-        return self._source.size
-
-    def read(self, offset: int, count: int) -> bytes:
-        try:
-            return self._source.read(offset, count)
-        except OSError as error:
-            raise NotAsArchived(
-                f"the disk does not give its bytes behind {offset}: {error.strerror or error}"
-            ) from error
-
-
-def _places(layer: FileLayer, path: Path) -> list[tuple[int, bool]]:
-    """The records of NAME.idx; none where it cannot be read."""
-    try:
-        with StoredFile.open(layer, index_path(path)) as index:
-            data = index.read_all()
-    except OSError:
-        return []
-    whole = data[: len(data) // RECORD.size * RECORD.size]
-    return [(offset, bool(flags & AT_BOUNDARY)) for offset, _start, _time, flags in RECORD.iter_unpack(whole)]

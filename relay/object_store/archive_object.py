@@ -189,7 +189,7 @@ class Ownership:
                     raised.append(error)
                     return
 
-        thread = threading.Thread(target=keep, name="mirror-renewal", daemon=True)
+        thread = threading.Thread(target=keep, name="place-renewal", daemon=True)
         thread.start()
         try:
             yield

@@ -106,7 +106,7 @@ class StoreOptions:
                 "secret_access_key": secret,
             }
         elif self.scheme == "gs":
-            found = {"service_account_path": self.credentials_file, "url": self.endpoint}
+            found = {"service_account": self.credentials_file, "base_url": self.endpoint}
         else:
             found = {"account_name": self.access_key_id, "account_key": secret, "endpoint": self.endpoint}
         return {name: value for name, value in found.items() if value is not None}

@@ -11,6 +11,9 @@ from typing import Final
 
 RESERVE_BYTES: Final = 128 << 20
 """So much stays free for what is received meanwhile."""
+_RESERVE_PART: Final = 40
+"""At most one of so many parts of the disk: half of what `[retention]` leaves free where it does not wait for the mirror any more."""
+_LEAST_RESERVE: Final = 1 << 20
 _FIRST_SHARE: Final = 0.5
 """What a packed binlog is expected to take of a plain one, until one was packed."""
 _MOST_SHARE: Final = 1.1
@@ -20,16 +23,23 @@ _LOOK_BYTES: Final = 4 << 20
 class NoRoomToPack(OSError):
     """The disk has too little room for a packed file. Nothing is left of what was begun."""
 
-    def __init__(self) -> None:
-        what = f"packing it would leave less than {RESERVE_BYTES >> 20} MiB free on the archive's disk: make room there"
+    def __init__(self, reserve_bytes: int = RESERVE_BYTES) -> None:
+        what = f"packing it would leave less than {reserve_bytes >> 20} MiB free on the archive's disk: make room there"
         super().__init__(errno.ENOSPC, what)
 
 
-class PackingRoom:
-    """Of one archive's file system. Any thread. free_bytes: how much may still be written there; raises OSError."""
+def reserve_of(disk_bytes: int) -> int:
+    """What stays free on a disk of that size: on a small one less, so that the mirror can pack while `[retention]` waits for it."""
+    return max(_LEAST_RESERVE, min(RESERVE_BYTES, disk_bytes // _RESERVE_PART))
 
-    def __init__(self, free_bytes: Callable[[], int]) -> None:
+
+class PackingRoom:
+    """Of one archive's file system. Any thread. free_bytes: how much may still be written there; raises OSError. reserve_bytes: so much
+    of it stays free."""
+
+    def __init__(self, free_bytes: Callable[[], int], reserve_bytes: int = RESERVE_BYTES) -> None:
         self._free_bytes = free_bytes
+        self._reserve_bytes = reserve_bytes
         self._lock = threading.Lock()
         self._borrowed = 0
         self._share = _FIRST_SHARE
@@ -41,8 +51,8 @@ class PackingRoom:
 
     def begin(self, plain_bytes: int) -> "BorrowedRoom":
         """For a binlog with so many bytes. Raises: NoRoomToPack; OSError."""
-        if self._free_bytes() < RESERVE_BYTES + min(_MOST_SHARE, self._share) * plain_bytes:
-            raise NoRoomToPack
+        if self._free_bytes() < self._reserve_bytes + min(_MOST_SHARE, self._share) * plain_bytes:
+            raise NoRoomToPack(self._reserve_bytes)
         return BorrowedRoom(self, plain_bytes)
 
     def take(self, count: int) -> None:
@@ -52,8 +62,8 @@ class PackingRoom:
 
     def look(self) -> None:
         """Raises: NoRoomToPack; OSError."""
-        if self._free_bytes() < RESERVE_BYTES:
-            raise NoRoomToPack
+        if self._free_bytes() < self._reserve_bytes:
+            raise NoRoomToPack(self._reserve_bytes)
 
     def was_packed(self, plain_bytes: int, packed_bytes: int) -> None:
         """The next one is expected to take as much of its size, and a quarter more."""

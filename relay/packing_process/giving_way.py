@@ -5,6 +5,7 @@ least claim   Linux's SCHED_IDLE: whoever else wants a processor gets it at once
 pauses        a second processor shares memory and caches with the first. While the relay uses more than a seventh of a processor
               (it receives some 100 MB/s then), packing runs a thirty-second of the time: 8 to 10 MB/s. So it never stands still.
 urgent        without pauses, and with a usual claim that is small (nice 10): about a tenth of a processor at least, 30 MB/s.
+soon          with that claim, and with pauses for some seconds only: for what somebody waits for.
 """
 
 import contextlib
@@ -57,7 +58,8 @@ def processor_time_of(pid: int) -> Callable[[], float]:
 class GivingWay:
     """Called between two frames; pauses there while the relay is busy. True: packing is to end.
 
-    stops: waits so many seconds, at most, and says whether it is to end. relay_s: processor time of the relay. own_s: of whoever packs.
+    pauses_s: so long after its making it pauses, at most; None: always. stops: waits so many seconds, at most, and says whether it
+    is to end. relay_s: processor time of the relay. own_s: of whoever packs.
     """
 
     def __init__(
@@ -65,15 +67,15 @@ class GivingWay:
         stops: Callable[[float], bool],
         relay_s: Callable[[], float],
         *,
-        pauses: bool = True,
+        pauses_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         own_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self.paused_s = 0.0
         self._stops = stops
         self._relay_s = relay_s
-        self._pauses = pauses
         self._clock = clock
+        self._pauses_until = float("inf") if pauses_s is None else clock() + pauses_s
         self._own_s = own_s
         self._looked = clock()
         self._relay_before = relay_s()
@@ -83,13 +85,14 @@ class GivingWay:
 
     def __call__(self) -> bool:
         now = self._clock()
-        if self._pauses and now - self._looked >= LOOK_S:
+        pauses = now < self._pauses_until
+        if pauses and now - self._looked >= LOOK_S:
             relay_s = self._relay_s()
             self._is_busy = (relay_s - self._relay_before) / (now - self._looked) > BUSY
             self._looked, self._relay_before = now, relay_s
         own_s = self._own_s()
         worked_s, self._own_before = own_s - self._own_before, own_s
-        if not self._pauses or not self._is_busy:
+        if not pauses or not self._is_busy:
             return self._stops(0.0)
         stops = self._stops(min(worked_s * (1 / SHARE - 1), LONGEST_PAUSE_S))
         self.paused_s += self._clock() - now

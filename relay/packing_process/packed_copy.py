@@ -9,6 +9,7 @@ from typing import Final
 
 from relay.archive.storage.boundary_index import RECORD, IndexRecord
 from relay.archive.storage.files import FileLayer, StoredFile, write_all
+from relay.packed.byte_source import ByteSource
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import packed_content
@@ -19,12 +20,14 @@ _DISK: Final = "Look at the disk."
 
 
 class CopyFailed(Exception):
-    """Nothing came of it. `what`: the reason, `advice`: what to do."""
+    """Nothing came of it. `what`: the reason, `advice`: what to do. of_binlog: it is not what was archived, or cannot be read; else
+    the copy alone is at fault."""
 
-    def __init__(self, what: str, advice: str) -> None:
+    def __init__(self, what: str, advice: str, *, of_binlog: bool = True) -> None:
         super().__init__(what)
         self.what = what
         self.advice = advice
+        self.of_binlog = of_binlog
 
 
 class CopyStopped(Exception):
@@ -33,12 +36,15 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
-    """The first `end` bytes of the binlog `file`. digest: `crc32:…` of them, if it is known."""
+    """The bytes from `start` to `end` of a binlog, as the packed file `file`. digest: `crc32:…` of them, if it is known. pauses_s: so
+    long, at most, a process that packs pauses while the relay is busy; None: to the end."""
 
     file: str
     end: int
     digest: str | None
     options: PackOptions
+    pauses_s: float | None = None
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def write_copy(
 def _write(
     layer: FileLayer, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool]
 ) -> PackedCopy:
-    cuts = frame_cuts(_places(layer, files.index), order.end, order.options.frame_bytes)
+    cuts = frame_cuts(_places(layer, files.index), order.end - order.start, order.options.frame_bytes)
     sha, size = hashlib.sha256(), 0
 
     def sink(piece: bytes) -> None:
@@ -91,13 +97,33 @@ def _write(
         sha.update(piece)
         size += len(piece)
 
+    source = _Stretch(StoredFile(layer, files.plain), order.start)
     try:
-        facts = pack(StoredFile(layer, files.plain), sink, order.file, cuts, order.options, keys=keys, stop=stop)
+        facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop)
     except EOFError as error:
         raise CopyFailed(str(error), "Run `archive verify`.") from error
     if facts is None:
         raise CopyStopped
     return PackedCopy(facts.digest, f"sha256:{sha.hexdigest()}", size)
+
+
+class _Stretch:
+    """A binlog from `start` on, whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
+
+    def __init__(self, source: ByteSource, start: int) -> None:
+        self._source = source
+        self._start = start
+
+    @property
+    def size(self) -> int:
+        return self._source.size - self._start
+
+    def read(self, offset: int, count: int) -> bytes:
+        try:
+            return self._source.read(self._start + offset, count)
+        except OSError as error:
+            what = f"the disk does not give its bytes behind {self._start + offset}: {error.strerror or error}"
+            raise CopyFailed(what, "Run `archive verify --deep`, then `archive repair`.") from error
 
 
 def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
@@ -121,6 +147,6 @@ def _read_back(
     try:
         found = packed_content(StoredFile(layer, fd), file, keys, begins=begins, must_be_encrypted=must)
     except PackedError as error:
-        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK) from error
+        raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK, of_binlog=False) from error
     if found is None or (found.digest, found.stored_digest) != (copy.plain_digest, copy.packed_digest):
-        raise CopyFailed("what was packed is read back as other bytes", _DISK)
+        raise CopyFailed("what was packed is read back as other bytes", _DISK, of_binlog=False)

@@ -6,14 +6,17 @@ that has it does not run while others want the processors, and the event loop wa
 
 import contextlib
 import errno
+import os
 import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
 from relay.archive.storage.boundary_index import index_path
 from relay.archive.storage.files import FileLayer
@@ -33,13 +36,21 @@ _FOR_THE_RELAY: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """A service manager and a terminal send them to all processes; the one that packs ends with its relay."""
 
 
-class Packer:
+def _memory_file() -> BinaryIO:
+    """Without a name; on Linux it is in memory."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("packed"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+class Packer(ABC):
     """Blocking, for one thread at a time. `close` it when nothing is to be packed for a while; it can be used again."""
 
     def __init__(self, layer: FileLayer) -> None:
         self.layer = layer
         """That it works on."""
 
+    @abstractmethod
     def begin(self, *, urgent: bool = False) -> None:
         """Starts what is needed, if it is not there; `make` does the same. Raises: OSError."""
 
@@ -66,17 +77,42 @@ class Packer:
             files = CopyFiles(keep(self.layer.open_read(plain)), index, keep(self.layer.create(packed)))
             return self._copy(files, order, keys, stop, urgent)
 
+    def make_in_memory(
+        self,
+        plain: Path,
+        order: CopyOrder,
+        keys: KeyRing | None,
+        stop: Callable[[], bool],
+        *,
+        urgent: bool = False,
+    ) -> bytes:
+        """The packed copy of a small stretch, which is written to no disk. Raises: as `make`."""
+        with contextlib.ExitStack() as opened:
+            source = self.layer.open_read(plain)
+            opened.callback(self.layer.close, source)
+            packed = opened.enter_context(_memory_file())
+            copy = self._copy(CopyFiles(source, -1, packed.fileno()), order, keys, stop, urgent)
+            return os.pread(packed.fileno(), copy.stored_bytes, 0)
+
+    @abstractmethod
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
     ) -> PackedCopy:
-        raise NotImplementedError
+        """From open files to open files. Raises: as `make`."""
 
+    @abstractmethod
     def close(self) -> None:
         """Ends what it needed."""
 
 
 class ThreadPacker(Packer):
     """Packs in the calling thread, on any layer, and gives way to nobody."""
+
+    def begin(self, *, urgent: bool = False) -> None:
+        """Nothing is needed."""
+
+    def close(self) -> None:
+        """Nothing is there to be ended."""
 
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool

@@ -33,7 +33,7 @@ def main() -> None:
 
         while (given := receive_order(link)) is not None:
             order, keys, files = given
-            way = GivingWay(stops, processor_time_of(relay), pauses=not is_urgent)
+            way = GivingWay(stops, processor_time_of(relay), pauses_s=order.pauses_s)
             done: PackedCopy | CopyFailed | OSError | str
             try:
                 done = write_copy(FileLayer(), files, order, keys, way)

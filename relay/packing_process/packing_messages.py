@@ -22,8 +22,10 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
     """With the keys: they stand in no file, environment or command line of the other process. Raises: OSError."""
     told: dict[str, Any] = {
         "file": order.file,
+        "start": order.start,
         "end": order.end,
         "digest": order.digest,
+        "pauses_s": order.pauses_s,
         "level": order.options.level,
         "frame_bytes": order.options.frame_bytes,
     }
@@ -48,7 +50,7 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
     if "keys" in told:
         keys = KeyRing({name: base64.b64decode(key) for name, key in told["keys"].items()}, told["active"])
     plain, packed, *index = fds
-    order = CopyOrder(told["file"], told["end"], told["digest"], options)
+    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"], told["start"])
     return order, keys, CopyFiles(plain, index[0] if index else -1, packed)
 
 
@@ -61,7 +63,7 @@ def send_made(link: socket.socket, copy: PackedCopy, paused_s: float) -> None:
 def send_failure(link: socket.socket, error: CopyFailed | OSError | str) -> None:
     """It is not; a text is of a fault of ours, with its traceback. Raises: OSError."""
     if isinstance(error, CopyFailed):
-        told: dict[str, Any] = {"failed": [error.what, error.advice]}
+        told: dict[str, Any] = {"failed": [error.what, error.advice], "of_binlog": error.of_binlog}
     elif isinstance(error, OSError):
         told = {"system": [error.errno, error.strerror or str(error)]}
     else:
@@ -77,7 +79,7 @@ def receive_copy(link: socket.socket) -> PackedCopy | None:
         return None
     told = json.loads(text)
     if "failed" in told:
-        raise CopyFailed(*told["failed"])
+        raise CopyFailed(*told["failed"], of_binlog=told["of_binlog"])
     if "system" in told:
         raise OSError(*told["system"])
     if "fault" in told:

@@ -9,7 +9,7 @@ A start after a crash finds the old one still there, and takes the move back (`r
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -105,6 +105,24 @@ class FileMover:
             raise self._refused(error, self._store) from error
         self._busy_since = 0.0
 
+    @contextlib.contextmanager
+    def _kept_place(self) -> Iterator[None]:
+        """The place stays this process's while it is entered. Raises at the end: MoveStopped where it was another one's meanwhile,
+        which may have written what was written here; else as `hold_place`."""
+        if self._ownership is None or self._store is None:
+            yield
+            return
+        term = self._ownership.term
+        try:
+            with self._ownership.kept():
+                yield
+        except PrefixBusy as error:
+            raise MoveStopped from error
+        except MirrorRefused as error:
+            raise self._refused(error, self._store) from error
+        if self._ownership.term != term:
+            raise MoveStopped
+
     @staticmethod
     def _refused(error: MirrorRefused, store: ObjectStore) -> PlaceRefused:
         return PlaceRefused(str(error), url=store.url())
@@ -129,7 +147,7 @@ class FileMover:
         encrypted = self._keys is not None and self._keys.active is not None
         stored = file.path.with_name(packed_name(file.name, encrypted))
         temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
-        order = CopyOrder(file.name, file.end, file.digest, self._options)
+        order = CopyOrder(file.name, file.end, file.digest, self._options, 0.0 if urgent else None)
         self.give_room_back()
         try:
             self._borrowed = None if self._options.room is None else self._options.room.begin(file.end)
@@ -171,6 +189,20 @@ class FileMover:
         """
         assert self._store is not None
         self.hold_place()
+        with self._kept_place():  # a large one takes longer than the place stays this process's
+            copy, place = self._uploaded(file, place)
+        # All that took its time: another process may be the one that writes there by now.
+        self.hold_place()
+        moved = replace(copy or place, tier=Tier.OBJECT)
+        self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
+        if self._stop():
+            raise MoveStopped
+        self._note(file, moved)
+        return moved
+
+    def _uploaded(self, file: MovedFile, place: FilePlace) -> tuple[FilePlace | None, FilePlace]:
+        """The whole copy that was there already, or None; and what was uploaded."""
+        assert self._store is not None
         stored = file.path.with_name(place.stored_name)
         copy = self._whole_copy(file, place)
         if copy is None:
@@ -182,14 +214,7 @@ class FileMover:
                 self._store.put_file(self.key_of(beside), beside)
         if copy is None:
             self._compare_object(file, place, self.key_of(stored))
-        # All that took its time: another process may be the one that writes there by now.
-        self.hold_place()
-        moved = replace(copy or place, tier=Tier.OBJECT)
-        self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
-        if self._stop():
-            raise MoveStopped
-        self._note(file, moved)
-        return moved
+        return copy, place
 
     def drop(self, file: MovedFile, moved_to: FilePlace) -> None:
         """Removes the old one, once everybody knows the new one. Raises: OSError."""

@@ -23,7 +23,7 @@ CODE: Final = TESTS.parents[1] / "relay" / "audit" / "jobs"
 # Modules that are no job themselves: whose findings they make.
 PARTS: Final = {
     "file_chain": "continuity", "gtid_ranges": "continuity", "times_back": "continuity", "transaction_waits": "transactions",
-    "row_history": "history",
+    "row_history": "history", "hot_keys": "hot-keys",
 }  # fmt: skip
 TOO_LARGE: Final = {"row_too_large"}  # needs a row of a gigabyte
 MAKERS: Final = {"AuditFinding", "found_at"}

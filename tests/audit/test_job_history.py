@@ -103,6 +103,27 @@ def test_a_row_that_cannot_be_looked_for_is_refused_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_keys_that_change_most_are_counted_and_tables_without_a_key_are_told(
+    spark: Any, archive: Path, tmp_path: Path
+) -> None:
+    done = run(spark, "hot-keys", archive, tmp_path)
+    assert [row[:3] for row in done.table("Hot keys")] == [
+        ("shop.orders", "id = 42", 3),
+        ("shop.orders", "id = 41", 2),
+        ("shop.orders", "id = 43", 2),
+        ("shop.orders", "id = 7", 2),
+    ]
+    assert done.outcome.result.verdict == "The row that changed most is id = 42: 3 of 9 changes of shop.orders."
+    assert done.finding("rows_without_key").places[0].text == "shop.nokey: it has no primary key"
+    assert done.figures == {"changes": 10, "changes_without_key": 1, "keys": 4}
+    assert {
+        (row["inserted"], row["updated"], row["deleted"]) for row in done.parquet("hot_keys") if row["key"] == ["42"]
+    } == {(1, 2, 0)}
+    one = run(spark, "hot-keys", archive, tmp_path, tables=("shop.orders",), limit=1)
+    assert [row["key"] for row in one.parquet("hot_keys")] == [["42"]]
+    assert one.outcome.result.findings == []
+
+
 def test_all_audits_in_one_session_are_those_of_each_alone(spark: Any, archive: Path, tmp_path: Path) -> None:
     """What they share is read once, and nothing else differs; a page over them leads to each."""
     out = tmp_path / "all"
@@ -110,9 +131,9 @@ def test_all_audits_in_one_session_are_those_of_each_alone(spark: Any, archive: 
     steps: list[str] = []
     done = run_all(spark, jobs, AuditOptions(str(archive)), out, steps.append)
     summary = json.loads((out / "audit.json").read_text())
-    ran = set(JOBS) - {"history", "changes"}
+    ran = set(JOBS) - {"history", "changes", "hot-keys"}
     assert [one["job"] for one in summary["audits"]] == [name for name in JOBS if name in ran]
-    assert set(summary["left_out"]) == {"history", "changes"}
+    assert set(summary["left_out"]) == {"history", "changes", "hot-keys"}
     assert (summary["found"], done.found, done.report) == (True, True, out / "index.html")
     # each of these goes over all events, and each is asked for by several
     assert [steps.count(one) for one in ("Checking every event", "Counting events", "Looking at how groups end")] == [

@@ -22,7 +22,7 @@ from relay.downstream.server import DownstreamServer
 from relay.packed_reads.archive_layer import layer_of
 from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.process.log_setup import setup_logging
-from relay.shown_gtids import ShownGtids
+from relay.service.shown_gtids import ShownGtids
 from tests.bench.gtid_archive import SOURCE_UUID
 from tests.support.replica_client import PASSWORD, USER
 

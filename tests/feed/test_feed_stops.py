@@ -308,6 +308,7 @@ def test_the_report_says_what_stopped_the_feed_and_what_is_not_current_with_the_
     assert f"feed snapshot --config {feed.config} --table statement.t" in shown
     assert "a change in statement format (update)" in shown
     assert re.search(r"keyless\.t current mysql-bin\.\d+:\d+ .{0,40} 1 4 ", shown)
+    assert "archive, lake" in shown and "not enough data" in shown
     assert "<svg" in page and "src=" not in page and "http" not in page.replace("http-equiv", "")
     assert feed.open().progress.stop is not None
     goes_on = SmallFeed(

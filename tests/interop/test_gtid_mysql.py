@@ -22,7 +22,7 @@ from relay.archive.generation import Generation
 from relay.downstream.gtid_filter import mysql_filter
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
-from relay.shown_gtids import ShownGtids
+from relay.service.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until

@@ -18,8 +18,8 @@ import pytest
 from deploy.servers import BinlogPosition, Server
 from relay.archive.archive import Archive
 from relay.archive.write.options import ArchiveOptions
+from relay.service.view_service import OpenOne
 from relay.view.rules.settings import ViewSettings
-from relay.view_service import OpenOne
 from tests.conftest import ServerFactory
 from tests.interop.test_gtid_mysql import GTID_OPTIONS, executed, write
 from tests.support.chain import wait_until

@@ -26,7 +26,7 @@ REQUEST_BYTES: Final = 1 << 17
 _PR_SET_PDEATHSIG: Final = 1
 # Of the rest each copy imports what it needs, as the relay itself does.
 _IMPORTED: Final = (
-    "relay.app",
+    "relay.service.app",
     "relay.process.log_setup",
     *(
         f"relay.commands.{name}"

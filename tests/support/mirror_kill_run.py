@@ -78,7 +78,7 @@ def kill_run(
     admin = {"[account]": {"admin": True}}
     chance = random.Random(seed)
     reached = (0, 0)
-    checked = 0
+    checked = packing = 0
     with (
         S3Server(directory / "s3") as store,
         mirrored_relay(directory / "relay", source, store, free_port(), more=admin) as relay,
@@ -89,6 +89,7 @@ def kill_run(
                     relay.start()
                 time.sleep(chance.uniform(0.5, 4.0))
                 relay.kill()
+                packing += any(relay.archive.rglob("*.mirror.tmp"))
                 if whole_files(store) or any(".part-4-" in key or ".part-0-" in key for key in objects(store)):
                     now = check_bucket(store, source, directory / "made")
                     assert now >= reached, f"kill {number}: the copy ended at {reached}, and now at {now}"
@@ -97,7 +98,9 @@ def kill_run(
                     if checked % purged_each == 0:
                         purge_oldest(relay, source)
                     if said:
-                        sys.stderr.write(f"kill {number + 1}: an archive up to binlog {now[0]}, {now[1]}\n")
+                        sys.stderr.write(
+                            f"kill {number + 1}: an archive up to binlog {now[0]}, {now[1]}; so far {packing} while packing\n"
+                        )
         assert checked > kills // 2
         relay.start()
         wait_copied(store, *source.master_status(), timeout_s=180)

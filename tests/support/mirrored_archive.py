@@ -14,6 +14,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
+from relay.packing_process.packing_means import PackingMeans
 from tests.support.generation_filling import A, append_files, identity, mysql_series
 
 KEYS = KeyRing({"one": bytes(32)}, "one")
@@ -47,7 +48,8 @@ def mirror(
     """What copies into it, as the relay `uuid` that has its archive below `place`."""
     store = bucket(tmp_path)
     directory = (place or tmp_path / "archive") / "source"
-    return MirrorPass(store, Ownership(store, uuid, directory, 0.0), keys, options or PackOptions(), threading.Event())
+    means = PackingMeans(options=options or PackOptions(), keys=keys)
+    return MirrorPass(store, Ownership(store, uuid, directory, 0.0), means, threading.Event())
 
 
 async def copied(archive: Archive, mirrored: MirrorPass) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog.testing
 
-from relay.app import Relay
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
+from relay.service.app import Relay
+from relay.service.view_service import OpenOne
 from relay.view.running.view_opening import open_view
-from relay.view_service import OpenOne
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint
 from tests.support.replica_client import ReplicaClient

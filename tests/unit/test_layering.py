@@ -24,30 +24,48 @@ IO_MODULES = {
 IO_CALLS = {"open", "print", "input"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """What was parsed goes with the module: a process that holds millions of objects collects garbage slowly."""
+    yield
+    for kept in (tree, nodes, imported, imports_of):
+        kept.cache_clear()
+
+
 def sources(package: str) -> list[Path]:
     found = sorted((ROOT / package).rglob("*.py"))
     assert found, f"no source in {package}/"
     return found
 
 
-def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Of a file, all of them: a dozen rules look at each."""
+    return tuple(ast.walk(tree(path)))
+
+
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
+    found: set[str] = set()
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute here"
-            yield node.module or ""
+            found.add(node.module or "")
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("path", sources("protocol"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_protocol_does_no_input_or_output(path: Path) -> None:
     wrong = {name for name in imported(path) if name.partition(".")[0] in IO_MODULES}
     assert not wrong
-    calls = {
-        node.func.id
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
+    calls = {node.func.id for node in nodes(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert not calls & IO_CALLS
 
 
@@ -87,7 +105,7 @@ def test_events_go_through_the_kernel_in_one_place_for_files_one_for_streams_and
     found = {
         str(path.relative_to(ROOT))
         for path in sources("relay")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr == "feed"
     }
     assert found == {
@@ -113,7 +131,7 @@ def test_a_number_of_the_kernel_is_defined_once() -> None:
     for path in sources("protocol") + sources("relay"):
         if "codes" in path.stem:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant):
                 name = ast.unparse(node.target).lstrip("_")
                 if name in CODES and CODES[name] == node.value.value:
@@ -125,7 +143,7 @@ def test_a_number_of_the_kernel_is_defined_once() -> None:
 def test_the_compiled_modules_call_event_types_and_places_by_their_names(path: Path) -> None:
     # `t == 40` has to be looked up by everyone who reads it, and nobody finds it who looks for Transaction_payload.
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             types = any(isinstance(side, ast.Name) and side.id in ("t", "event_type") for side in sides)
@@ -149,7 +167,7 @@ def test_where_things_stand_in_a_binlog_is_written_once() -> None:
     for path in sources("protocol") + sources("relay"):
         if path in (layout, ROOT / "protocol" / "kernel" / "codes.py"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and node.value in ("<IBIIIH", b"\xfebin", b"\xfdbin"):
                 found.append(f"{path}:{node.lineno}: {node.value!r}")
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -165,11 +183,6 @@ PACKAGES = ("protocol", "relay")
 MOST_MODULES = 16
 MANY_BY_DESIGN = {"protocol/binlog"}
 """One event a file."""
-
-
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
@@ -196,9 +209,11 @@ def in_folders() -> dict[str, list[str]]:
     return found
 
 
-def imports_of(path: Path) -> Iterator[Path]:
+@functools.cache
+def imports_of(path: Path) -> frozenset[Path]:
     """The files of the two packages that this one imports, also inside functions and for types only."""
-    for node in ast.walk(tree(path)):
+    found: set[Path] = set()
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -208,7 +223,8 @@ def imports_of(path: Path) -> Iterator[Path]:
         if isinstance(node, ast.ImportFrom):
             of_modules = [name for name in names[:-1] if name in modules()]
             names = of_modules or names[-1:]
-        yield from (modules()[name] for name in names if name in modules())
+        found |= {modules()[name] for name in names if name in modules()}
+    return frozenset(found)
 
 
 def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
@@ -281,7 +297,7 @@ def test_no_class_name_stands_twice(package: str) -> None:
 # --- signatures ------------------------------------------------------------------------------------------------------
 
 MOST_PARAMETERS = 8
-COMMANDS = ROOT / "relay" / "cli.py"
+COMMANDS = ROOT / "relay" / "cli"
 """A function there has a parameter for each option of the command line."""
 
 
@@ -290,7 +306,7 @@ def test_nothing_takes_more_parameters_than_a_caller_can_tell_apart(package: str
     """What belongs together is a record with a name of its own."""
     wide = {}
     for path in sources(package):
-        for node in ast.walk(tree(path)) if path != COMMANDS else ():
+        for node in nodes(path) if path.parent != COMMANDS else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
                 count = len(names) - (names[:1] in (["self"], ["cls"]))

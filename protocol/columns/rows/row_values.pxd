@@ -34,6 +34,7 @@ cdef class RowValues:
     cdef bytearray padded_bytes
     cdef uint8_t* padded
 
+    cdef bint enter_image(self, ImageColumns columns, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(
         out="uint8_t*", at=int64_t, room=int64_t, bits="const uint8_t*", bitmap=int64_t, c=int64_t, nulls=int64_t, k=int64_t, i=int64_t,
         length=int64_t, json=int64_t, is_partial=cython.bint

@@ -101,6 +101,14 @@ class RowValues:
         self.padded_bytes = bytearray(1024)
         self.padded = bytes_of(self.padded_bytes)
 
+    def enter_image(self, columns: ImageColumns, start: int, stop: int) -> bool:
+        """Puts `cursor` behind the bits for NULL of the image at `start`; False: they pass `stop`."""
+        start += (columns.present + 7) >> 3
+        if start > stop:
+            return False
+        self.cursor = start
+        return True
+
     def put_image(
         self, column: TextColumn, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
     ) -> int:
@@ -116,14 +124,12 @@ class RowValues:
         bitmap = columns.at
         c = self.plans.first[self.plan] - COLUMN_NUMBERS
         nulls = start
-        start += (columns.present + 7) >> 3
-        if start > stop:
+        if not self.enter_image(columns, start, stop):
             return IMAGE_MALFORMED
         if room - at < SPARE:
             return NO_ROOM
         out[at] = 123
         at += 1
-        self.cursor = start
         k = 0
         json = 0
         for i in range(columns.width):
@@ -167,12 +173,10 @@ class RowValues:
         bitmap = columns.at
         c = self.plans.first[self.plan] - COLUMN_NUMBERS
         nulls = start
-        start += (columns.present + 7) >> 3
-        if start > stop:
+        if not self.enter_image(columns, start, stop):
             return IMAGE_MALFORMED
         if columns.width > values.width:
             return NO_ROOM
-        self.cursor = start
         k = 0
         json = 0
         for i in range(columns.width):

@@ -12,6 +12,7 @@ JOBS: Final[dict[str, str]] = {
     "mixing": "Groups that mix tables with and without transactions, statements with errors, groups closed by ROLLBACK.",
     "tables": "Rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key.",
     "changes": "Every change of the rows of chosen tables, in order, with the statement behind it.",
+    "hot-keys": "The rows of each table that change most, by their keys, counted one by one.",
     "history": "Every change of one row, also where its key changed: --table shop.orders --key 42.",
     "definitions": "Every statement that defines something, with what it changed in tables; what is another at the end than before.",
     "readiness": "What would stop or surprise a newer replica.",

@@ -19,7 +19,7 @@ from relay.audit.runner.job import Job
 from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
 from relay.audit.runner.written_frame import write_frame
 
-_MODULES: Final = {"history": "row_history"}
+_MODULES: Final = {"history": "row_history", "hot-keys": "hot_keys"}
 """Jobs whose module has another name."""
 _FINDINGS_SCHEMA = (
     "name string, severity string, title string, count bigint, file string, position bigint, time timestamp, text string, "

@@ -14,6 +14,7 @@ from relay.audit.report.page import html
 from relay.audit.report.text import moment, number_of, size, span
 from relay.audit.report.time_steps import time_step
 from relay.feed.command.feed_report import feed_report
+from relay.feed.command.growth import LEAST, archive_growth, growth_section, table_growth
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import SNAPSHOT, LakeTable
@@ -73,8 +74,9 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
     told = feed_report(engine)
     stop = engine.progress.stop
     now = datetime.now(UTC)
+    since = now - max(timedelta(days=days), LEAST)
     recent = RecentChanges(now - timedelta(days=days))
-    rows, snapshots = [], []
+    rows, snapshots, growths = [], [], []
     for one in told:
         schema, _, name = one["table"].partition(".")
         table = engine.table((schema, name))
@@ -84,6 +86,7 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
             (one["table"], one["state"], one["place"], one["behind_bytes"], one["behind_s"], current.get("rows"), changes.get("rows"),
              *(_sum(current, changes, name) for name in ("bytes", "files", "commits")))
         )  # fmt: skip
+        growths.append(table_growth(one["table"], (table.current, table.history), since, now))
         if table.history is not None:
             recent.add(one["table"], table.history)
         if table.current is not None and table.current.properties.get(SNAPSHOT):
@@ -92,6 +95,8 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
             snapshots.append(
                 (one["table"], state.get("from"), "all" if state.get("read") else last, current.get("rows"))
             )
+    archive = archive_growth(engine.reading.stored(since), since, now)
+    growth = growth_section((section.archive, archive), (section.target, growths), (now - since).days)
     page = Page(
         "The feed",
         f"{section.archive} into {section.target}",
@@ -107,7 +112,7 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
                            f"{span(max((one['behind_s'] for one in told), default=0.0))}"),
             Fact("made", f"{moment(now)} UTC"),
         ],
-        _sections(told, rows, snapshots, stop, config, recent),
+        [*_sections(told, rows, snapshots, stop, config, recent), growth],
     )  # fmt: skip
     return html(page)
 

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, matching_rows, plain_schema
@@ -179,6 +180,21 @@ class DeltaLakeTable:
             "files": files.num_rows,
             "commits": self._table.version() + 1,
         }
+
+    def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
+        """As the log has it; None where its older part was cleaned up meanwhile."""
+        made = [
+            (datetime.fromtimestamp(one["timestamp"] / 1000, UTC), int(one["version"])) for one in self._table.history()
+        ]
+        if not made:
+            return None
+        time, version = max((one for one in made if one[0] <= moment), default=min(made))
+        try:
+            table = DeltaTable(self._table.table_uri, version=version, storage_options=self._table._storage_options)
+        except DeltaError:
+            return None
+        files = pa.table(table.get_add_actions(flatten=True))
+        return time, int(pc.sum(files.column("size_bytes")).as_py() or 0)
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""

@@ -290,6 +290,18 @@ class IcebergLakeTable:
         metadata: Any = self._table.metadata
         return {**told, "commits": metadata.last_sequence_number}
 
+    def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
+        """As the snapshots say that there still are."""
+        made = [
+            (datetime.fromtimestamp(one.timestamp_ms / 1000, UTC), one.sequence_number or 0, int(one.summary.get("total-files-size") or 0))
+            for one in self._table.snapshots()
+            if one.summary is not None
+        ]  # fmt: skip
+        if not made:
+            return None
+        time, _number, size = max((one for one in made if one[0] <= moment), default=min(made))
+        return time, size
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys."""
         return matching_rows(self._connection, self.scan(), keys, self.schema)

@@ -90,6 +90,9 @@ class LakeTable(Protocol):
     def facts(self) -> Mapping[str, int]:
         """How many rows, files and bytes its newest version has, and how many commits there were."""
 
+    def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
+        """When the version was made that was the newest at a moment, else the oldest there is, and its bytes. None: not known."""
+
     def rows_of(self, keys: pa.Table) -> pa.Table:
         """The rows that have one of these keys, with all columns."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import relay.cli
+import relay.cli.command_line
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
@@ -120,11 +120,11 @@ async def test_the_command_names_file_position_and_transaction(
     for option in (["--gtid", str(wanted.gtid)], ["--time", str(wanted.timestamp)]):
         monkeypatch.setattr("sys.argv", [*arguments, *option])
         with pytest.raises(SystemExit) as ended:
-            relay.cli.main()
+            relay.cli.command_line.main()
         assert ended.value.code in (0, None)
         found = json.loads(capsys.readouterr().out)
         assert (found["file"], found["position"], found["gtid"]) == (wanted.file, wanted.start, wanted.gtid)
     monkeypatch.setattr("sys.argv", [*arguments, "--gtid", f"{U}:1"])
     with pytest.raises(SystemExit) as ended:
-        relay.cli.main()
+        relay.cli.command_line.main()
     assert (ended.value.code, "does not hold" in capsys.readouterr().err) == (1, True)

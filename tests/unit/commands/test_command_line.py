@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import relay.cli
+import relay.cli.command_line
 from relay.binlog_file.binlog_scan import BinlogScan, Unreadable
 from relay.commands.archive_command import print_table
 from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
@@ -72,7 +72,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["binlog-relay", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            relay.cli.main()
+            relay.cli.command_line.main()
         captured = capsys.readouterr()
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
@@ -215,7 +215,7 @@ def test_wrong_use_ends_with_2_and_a_sentence(command, arguments: list[str], par
 
 def test_an_unexpected_error_is_one_line_without_a_traceback(command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BINLOG_RELAY_DEBUG", raising=False)
-    monkeypatch.setattr(relay.cli, "_loaded", lambda _path: 1 / 0)
+    monkeypatch.setattr(relay.cli.relay_commands, "loaded_config", lambda _path: 1 / 0)
     result = command("check-config", "--config", "x")
     assert (result.code, result.err.count("\n")) == (70, 1)
     assert "ZeroDivisionError at test_command_line.py" in result.err

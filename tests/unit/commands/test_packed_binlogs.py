@@ -86,7 +86,7 @@ def test_a_url_that_went_through_a_path_is_one_again() -> None:
 def test_archive_cat_writes_the_bytes_that_were_received(
     capfdbinary: pytest.CaptureFixture[bytes], archive: Path
 ) -> None:
-    from relay.cli import app
+    from relay.cli.command_line import app
 
     wanted = (archive / NAME).read_bytes()
     pack_away(archive / NAME, archive)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from relay.archive.storage.files import FileLayer
-from relay.cli import app
+from relay.cli.command_line import app
 from relay.commands.outcome import CommandFailed
 from relay.retention.known_replicas import KnownReplica, KnownReplicas
 from relay.retention.replicas_file import write_known_replicas

@@ -45,7 +45,7 @@ def test_each_command_and_option_is_in_the_page() -> None:
 def test_a_shell_is_told_what_may_come_next(tmp_path: Path, word: str) -> None:
     """bash, with the file as it is shipped, and the program under its name."""
     program = tmp_path / "binlog-relay"
-    start = "import sys; sys.argv[0] = 'binlog-relay'; from relay.cli import main; main()"
+    start = "import sys; sys.argv[0] = 'binlog-relay'; from relay.cli.command_line import main; main()"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{start}" "$@"\n')
     program.chmod(0o755)
     asked = f"""

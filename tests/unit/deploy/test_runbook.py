@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from protocol.statements import SourceFacts, StatementSession, answer_statement
-from relay.cli import app
+from relay.cli.command_line import app
 from tests.support.prometheus_server import RULES
 from tests.support.told_names import ledger_kinds, log_events
 

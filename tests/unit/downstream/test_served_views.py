@@ -27,7 +27,7 @@ from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
-from relay.shown_gtids import ShownGtids, ShownViewGtids
+from relay.service.shown_gtids import ShownGtids, ShownViewGtids
 from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import GtidPolicy, ViewSettings

@@ -5,19 +5,24 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from relay.archive.archive import Archive
+from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.file_place import Tier
+from relay.archive.storage.file_place import PlaceNote, Tier
 from relay.config import load_config
 from relay.mirror.bucket_check import BucketCheck
 from relay.mirror.mirror_setup import copies_of
 from relay.mirror.restoring import restore_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
+from relay.packed.byte_source import BytesInMemory
+from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions
 from relay.repair.file_origin import DirectoryOrigin
 from relay.repair.repair import StoppedRepair
@@ -26,6 +31,7 @@ from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
 from tests.support.mirrored_archive import bucket, copied, mirror
+from tests.support.packed_archive import packed_bytes
 from tests.support.tier_archive import digests_made, fill_archive
 
 UUID = "11111111-2222-3333-4444-555555555555"
@@ -155,6 +161,46 @@ async def test_a_relay_that_starts_copies_again_what_was_removed(place: Path) ->
         (place / "bucket" / name).unlink()
     archive = await Archive.open(place / "archive" / "source")
     await copied(archive, mirror(place, UUID, place / "archive"))
+    await archive.close()
+    assert await asyncio.to_thread(findings, place, deep=True) == []
+
+
+def another_binlog(place: Path) -> None:
+    """Under FIRST's name the bucket has a binlog that is sound, with its note, as long as the archive's, and is another one."""
+    stored, noted = place / "bucket" / f"{FIRST}.zst", place / "bucket" / f"{FIRST}.place"
+    plain = bytearray(PackedReader.open(BytesInMemory(stored.read_bytes()), FIRST).read_all())
+    plain[100] ^= 1
+    (place / "other").mkdir()
+    (place / "other" / FIRST).write_bytes(plain)
+    packed = packed_bytes(place / "other" / FIRST)
+    note = PlaceNote.decode(noted.read_bytes())
+    file = file_of(note.file_row)
+    file.digest = f"crc32:{crc32(plain):08x}"
+    there = replace(note.place, stored_bytes=len(packed), digest=f"sha256:{sha256(packed).hexdigest()}")
+    stored.write_bytes(packed)
+    noted.write_bytes(PlaceNote(there, file_row(file), note.gtids).encode())
+
+
+def test_another_binlog_in_the_place_of_one_is_found_by_its_note_and_copied_again(place: Path) -> None:
+    another_binlog(place)
+    [found] = findings(place)
+    assert f"/bucket/{FIRST}.zst is of a binlog with the digest crc32:" in found and "is archived" in found
+    findings(place, cure=True)
+    assert findings(place, deep=True) == []
+
+
+async def test_a_relay_that_starts_compares_the_newest_binlogs_there_by_their_notes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = place / "bucket" / f"{SECOND}.zst"
+    stored.write_bytes(stored.read_bytes()[:-1])
+    another_binlog(place)
+    archive = await Archive.open(place / "archive" / "source")
+    for compared, others in ((2, []), (3, [SECOND]), (20, [FIRST])):
+        monkeypatch.setattr("relay.mirror.mirror_pass._COMPARED", compared)
+        starting = mirror(place, UUID, place / "archive")
+        await copied(archive, starting)
+        assert [name for name, _what in starting.others] == others
     await archive.close()
     assert await asyncio.to_thread(findings, place, deep=True) == []
 

@@ -124,3 +124,32 @@ async def test_binlogs_from_before_there_was_a_key_are_taken_where_that_is_said(
         restored(tmp_path, KEYS)
     directory = tmp_path / "again" / "source"
     assert restore_archive(bucket(tmp_path), directory, KEYS, download=True, accept_unencrypted=True).files == 2
+
+
+async def test_a_binlog_that_is_sound_and_not_the_noted_one_is_refused_by_the_name_of_the_option_that_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = await filled(tmp_path)
+    plain = (archive.directory / FIRST).read_bytes()
+    await copied(archive, mirror(tmp_path))
+    await archive.close()
+    stored = tmp_path / "bucket" / f"{FIRST}.zst"
+    stored.write_bytes(forged(plain, monkeypatch))
+    with pytest.raises(RestoreRefused, match=r"sound, and another one.*the same command with --download takes it"):
+        restored(tmp_path, download=False)
+    assert not (tmp_path / "again" / "source").exists()
+    assert restored(tmp_path).files == 2
+    assert b"EVIL" in (tmp_path / "again" / "source" / FIRST).read_bytes()
+
+
+async def test_a_binlog_that_is_damaged_there_is_refused_with_what_is_left_to_do(tmp_path: Path) -> None:
+    archive = await filled(tmp_path)
+    await copied(archive, mirror(tmp_path))
+    await archive.close()
+    stored = tmp_path / "bucket" / f"{FIRST}.zst"
+    stored.write_bytes(stored.read_bytes()[:-100])
+    with pytest.raises(RestoreRefused, match=r"remove its \.place object") as refused:
+        restored(tmp_path, download=False)
+    assert "--download" not in str(refused.value)  # it would not help
+    (tmp_path / "bucket" / f"{FIRST}.place").unlink()
+    assert restored(tmp_path, download=False).first == SECOND

@@ -13,9 +13,10 @@ from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
+from relay.archive.storage.files import FileLayer
 from relay.mirror.mirror import Mirror
 from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import MirrorPart, packed_part, part_of, unpacked_part
+from relay.mirror.mirror_parts import MirrorPart, part_of, part_order, unpacked_part
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import restore_archive
@@ -23,10 +24,10 @@ from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archi
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
-from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError
-from relay.packed.packing import PackOptions
+from relay.packing_process.packer import ThreadPacker
+from relay.packing_process.packing_means import PackingMeans
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
@@ -169,9 +170,7 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         place = tmp_path / f"at{allowed}"
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
-        one = MirrorPass(
-            store, Ownership(store, "relay-a", archive.directory, 0.0), None, PackOptions(), threading.Event()
-        )
+        one = MirrorPass(store, Ownership(store, "relay-a", archive.directory, 0.0), PackingMeans(), threading.Event())
         try:
             await asyncio.to_thread(one.run, picture(archive))
         except OSError:
@@ -264,8 +263,10 @@ async def test_an_object_of_somebody_else_that_looks_like_a_part_does_not_distur
     assert restored(tmp_path).end == ended
 
 
-def test_a_part_that_unpacks_to_more_than_its_name_says_is_refused_before_it_is_unpacked() -> None:
-    data = packed_part(BytesInMemory(bytes(5000)), "mysql-bin.000001", 0, 5000, None)
+def test_a_part_that_unpacks_to_more_than_its_name_says_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "binlog").write_bytes(bytes(6000))
+    order = part_order("mysql-bin.000001", 0, 5000)
+    data = ThreadPacker(FileLayer()).make_in_memory(tmp_path / "binlog", order, None, lambda: False)
     part = MirrorPart("mysql-bin.000001", 0, 5000, "mysql-bin.000001.part-0-5000.zst")
     assert unpacked_part(data, part, None) == bytes(5000)
     with pytest.raises(PackedDamaged, match="has 5000 bytes of the binlog; by its name it has 50"):
@@ -284,7 +285,7 @@ async def test_what_is_copied_is_not_kept_in_memory_by_name(tmp_path: Path) -> N
 async def test_copying_gives_way_to_whoever_receives_and_serves(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     options = StoreOptions(f"file://{tmp_path}/bucket")
-    mirrored = Mirror(archive, options, None, PackOptions(), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(archive, options, PackingMeans(), ("relay-a", "token"), 0.01)
     seen = []
     run = mirrored._pass.run
 

@@ -6,7 +6,8 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.packed.packing import PackOptions
-from relay.packed.packing_room import RESERVE_BYTES, NoRoomToPack, PackingRoom
+from relay.packed.packing_room import RESERVE_BYTES, NoRoomToPack, PackingRoom, reserve_of
+from relay.retention import retention
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.mirrored_archive import bucket, copied, filled, mirror
@@ -33,6 +34,20 @@ def test_packing_begins_where_half_the_binlog_fits_beside_the_reserve(free: int,
         return
     with pytest.raises(NoRoomToPack):
         room.begin(100 * MIB)
+
+
+@pytest.mark.parametrize(
+    "disk, reserve", [(100 << 30, RESERVE_BYTES), (5 << 30, RESERVE_BYTES), (1 << 30, (1 << 30) // 40), (1, MIB)]
+)
+def test_on_a_small_disk_less_stays_free_so_that_the_mirror_packs_while_retention_waits_for_it(
+    disk: int, reserve: int
+) -> None:
+    assert reserve_of(disk) == reserve
+    floor = disk // retention._FLOOR_PART  # with less room [retention] removes what is not copied
+    assert disk < 64 * MIB or reserve <= floor / 2
+    PackingRoom(lambda: reserve + 2 * MIB, reserve).begin(4 * MIB)
+    with pytest.raises(NoRoomToPack, match=f"less than {reserve >> 20} MiB free"):
+        PackingRoom(lambda: reserve + 2 * MIB - 1, reserve).begin(4 * MIB)
 
 
 def test_what_the_last_one_took_is_expected_of_the_next_one_and_a_quarter_more() -> None:

@@ -33,9 +33,9 @@ class Clocks:
             assert way() is False
         return count
 
-    def way(self, *, pauses: bool = True) -> GivingWay:
+    def way(self, *, pauses_s: float | None = None) -> GivingWay:
         return GivingWay(
-            self.stops, lambda: self.relay_s, pauses=pauses, clock=lambda: self.now, own_s=lambda: self.own_s
+            self.stops, lambda: self.relay_s, pauses_s=pauses_s, clock=lambda: self.now, own_s=lambda: self.own_s
         )
 
 
@@ -78,9 +78,18 @@ def test_a_pause_has_a_bound_however_long_a_frame_took() -> None:
 
 def test_what_is_urgent_does_not_pause() -> None:
     clocks = Clocks(relay_share=1.0)
-    way = clocks.way(pauses=False)
+    way = clocks.way(pauses_s=0.0)
     assert clocks.frames(way, 1.0) >= 999
     assert way.paused_s == 0.0
+
+
+def test_what_somebody_waits_for_pauses_for_some_seconds_only() -> None:
+    clocks = Clocks(relay_share=0.9)
+    way = clocks.way(pauses_s=10.0)
+    assert clocks.frames(way, 10.0) * clocks.frame_s < 0.5
+    paused_s = way.paused_s
+    assert clocks.frames(way, 1.0) > 900
+    assert way.paused_s == paused_s
 
 
 def test_it_ends_when_it_is_told_whether_it_pauses_or_not() -> None:

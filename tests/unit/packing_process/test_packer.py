@@ -13,6 +13,7 @@ import pytest
 
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.packed.byte_source import BytesInMemory
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions
@@ -60,6 +61,16 @@ def test_process_and_thread_make_the_same(
             assert PackedReader.open(stored, NAME, keys).read_all() == plain.read_bytes()
             assert stored.size == copy.stored_bytes
         assert copy.plain_digest == digest
+
+
+@pytest.mark.parametrize("keys", [None, KEYS], ids=["plain", "encrypted"])
+def test_a_stretch_is_packed_in_memory(packer: ProcessPacker, plain: Path, keys: KeyRing | None) -> None:
+    for one in (packer, ThreadPacker(FileLayer())):
+        order = CopyOrder("a stretch", 30_000, None, OPTIONS, start=1_000)
+        data = one.make_in_memory(plain, order, keys, lambda: False)
+        assert PackedReader.open(BytesInMemory(data), "a stretch", keys).read_all() == plain.read_bytes()[1_000:30_000]
+        with pytest.raises(CopyFailed, match="ends at"):
+            one.make_in_memory(plain, CopyOrder("a stretch", 1 << 30, None, OPTIONS, start=1_000), keys, lambda: False)
 
 
 def test_a_file_that_is_not_what_was_sealed_is_refused_with_both_digests(

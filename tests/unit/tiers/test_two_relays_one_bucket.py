@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +15,10 @@ from relay.archive.storage.file_place import GONE_SUFFIX
 from relay.commands.outcome import CommandFailed
 from relay.config import load_config
 from relay.mirror.mirror_setup import bucket_findings
-from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
-from relay.object_store.object_errors import ObjectMissing, PrefixTaken
+from relay.object_store.archive_object import ARCHIVE_KEY, STALE_S, Ownership, read_archive_object
+from relay.object_store.object_errors import ObjectMissing, PrefixBusy, PrefixTaken
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
 from relay.tiers.claim_command import claim
 from relay.tiers.tier_mover import OwnBucket, TierMover
@@ -57,11 +60,11 @@ async def test_the_second_relay_moves_and_removes_nothing_and_says_whose_place_i
     assert objects(store) == before
     check_whole(first, wanted, store)
     assert {str(file.tier) for file in second.current.files} == {"cold", "hot"}
+    for archive in (first, second):
+        await archive.close()  # rows of the ledger come into the catalog within moments, and at the end at the latest
     [told] = [row.text for row in read_ledger(second.directory) if row.kind == "bucket_fails"]
     assert "is the copy of another archive: 'source' of the relay relay-a" in told
     assert "Nothing is moved there and nothing is removed there" in told
-    for archive in (first, second):
-        await archive.close()
 
 
 @pytest.fixture
@@ -144,3 +147,75 @@ async def test_a_claim_says_which_binlogs_the_archive_does_not_hold(
     await archive.close()
     told = await asyncio.to_thread(claimed, place, None, capsys)
     assert "1 of them are not in this archive, the first is mysql-bin.000001" in told and "archive restore" in told
+
+
+class SlowBucket(ObjectStore):
+    """While a binlog goes up, `meanwhile` happens."""
+
+    meanwhile: Callable[[], None]
+
+    def put_file(self, key: str, path: Path) -> None:
+        if key.endswith(".zst"):
+            self.meanwhile()
+        super().put_file(key, path)
+
+
+def written_by(store: ObjectStore, **changed: object) -> None:
+    """What the bucket says of its writer is another thing."""
+    about = read_archive_object(store)
+    assert about is not None
+    store.put_bytes(ARCHIVE_KEY, replace(about, **changed).encode())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Archive, SlowBucket, TierMover]]:
+    """One packed binlog that goes to a slow bucket; its relay says again who writes there each 50 ms."""
+    monkeypatch.setattr("relay.object_store.archive_object.RENEWED_S", 0.05)
+    await fill_archive(tmp_path / "archive" / "source", 1, 40)
+    archive = await Archive.open(tmp_path / "archive" / "source")
+    store = SlowBucket(StoreOptions(f"file://{tmp_path}/bucket"))
+    mover = mover_of(archive, store, "relay-a")
+    yield archive, store, mover
+    await mover.close()
+    await archive.close()
+
+
+async def test_a_place_stays_the_mover_s_while_a_long_upload_is_at_work(
+    packed: tuple[Archive, SlowBucket, TierMover], tmp_path: Path
+) -> None:
+    archive, store, mover = packed
+    refused: list[str] = []
+
+    def a_minute_passes() -> None:
+        written_by(store, time=time.time() - STALE_S - 1)
+        deadline = time.monotonic() + 10
+        while (about := read_archive_object(store)) is None or time.time() - about.time > STALE_S:
+            assert time.monotonic() < deadline, "it was not said again who writes there"
+            time.sleep(0.01)
+        with pytest.raises(PrefixBusy) as caught:
+            Ownership(bucket(tmp_path), "relay-a", tmp_path / "copy" / "source", 0.0).claim()
+        refused.append(str(caught.value))
+
+    store.meanwhile = a_minute_passes
+    await mover.run_once()
+    assert len(refused) == 1
+    assert [str(file.tier) for file in archive.current.files] == ["object", "hot"]
+
+
+async def test_who_lost_the_place_during_an_upload_notes_nothing_there_and_keeps_its_binlog(
+    packed: tuple[Archive, SlowBucket, TierMover],
+) -> None:
+    archive, store, mover = packed
+
+    def another_one_comes() -> None:
+        for _ in range(10):  # a renewal that was on its way may write once more
+            written_by(store, token="another", machine="another", time=time.time())
+            time.sleep(0.03)
+
+    store.meanwhile = another_one_comes
+    await mover.run_once()
+    assert [str(file.tier) for file in archive.current.files] == ["cold", "hot"]
+    assert not [facts.key for facts in store.list() if facts.key.endswith(".place")]
+    assert (archive.directory / "mysql-bin.000001.zst").exists()

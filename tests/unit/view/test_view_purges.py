@@ -12,12 +12,12 @@ from relay.admin.purge_statements import purge_to, view_reader
 from relay.archive.archive import Archive
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
+from relay.service.view_service import _made_to as made_to_now
 from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.running.making_progress import ViewStatus
 from relay.view.running.view_opening import ViewNotOpened, open_view
 from relay.view.shown_view import ShownView
 from relay.view.unopened_view import UnopenedView
-from relay.view_service import _made_to as made_to_now
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.view_making import made_view, marked, settings, until, until_made

@@ -1,11 +1,12 @@
 """What is learned from a transaction that may turn out not to count: it can be taken back."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 _Change = tuple[dict[Any, Any], Any, Any]
 
 
-class RevocableFacts:
+class RevocableFacts(ABC):
     """Facts in dictionaries, which change in `_set` alone."""
 
     def __init__(self) -> None:
@@ -26,9 +27,9 @@ class RevocableFacts:
         for which, key, before in reversed(journal):
             self._set(which, key, before)
 
+    @abstractmethod
     def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
         """The only place where anything changes, told to `_note` first; None: it goes."""
-        raise NotImplementedError
 
     def _note(self, which: dict[Any, Any], key: Any, before: Any) -> None:
         if self._journal is not None:

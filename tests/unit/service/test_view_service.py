@@ -16,10 +16,10 @@ from relay.downstream.clients import Clients
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.served_archive import ServedArchive
 from relay.process.growing_pause import growing_pause
+from relay.service.view_service import OpenOne, OpenView, ViewService
 from relay.view.rules.settings import ViewSettings, derived_uuid
 from relay.view.running.view_opening import ViewNotOpened
 from relay.view.unopened_view import UnopenedView
-from relay.view_service import OpenOne, OpenView, ViewService
 from tests.support.generation_filling import A, append_files, mysql_series
 from tests.support.view_stand_in import ViewStandIn
 
@@ -148,7 +148,7 @@ async def test_a_view_that_cannot_be_opened_keeps_no_other_from_being_served(rel
 async def test_a_view_that_could_not_be_opened_is_tried_again_and_that_is_said_once(
     relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.view_service._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("relay.service.view_service._FIRST_PAUSE_S", 0.01)
     relay.mirror.current.set_identity(IDENTITY)
     relay.opener.troubles["gtid"] = [full(), full(), full()]
     with capture_logs() as logs:
@@ -163,7 +163,7 @@ async def test_a_view_that_could_not_be_opened_is_tried_again_and_that_is_said_o
 
 
 async def test_another_trouble_of_the_same_view_is_said_too(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relay.view_service._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("relay.service.view_service._FIRST_PAUSE_S", 0.01)
     relay.mirror.current.set_identity(IDENTITY)
     denied = ViewNotOpened("denied.", "Give it.", may_pass=True, kind="ArchiveWriteError 13")
     relay.opener.troubles["gtid"] = [full(), denied, full(), denied]
@@ -180,7 +180,7 @@ async def test_pauses_between_attempts_grow_to_half_a_minute() -> None:
 
 
 async def test_what_only_a_restart_can_help_is_not_tried_again(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relay.view_service._FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr("relay.service.view_service._FIRST_PAUSE_S", 0.001)
     relay.mirror.current.set_identity(IDENTITY)
     relay.opener.troubles["bad"] = [damaged(), damaged()]
     service = relay.begin(section("bad"), section("gtid", uuid=SERVER_UUID))

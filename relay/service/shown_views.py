@@ -9,11 +9,11 @@ from relay.downstream.clients import Clients
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState, nobody_to_ask
 from relay.downstream.served_archive import ServedArchive, ViewOrigin
-from relay.shown_gtids import ShownGtids, ShownViewGtids, source_holdings
+from relay.service.shown_gtids import ShownGtids, ShownViewGtids, source_holdings
+from relay.service.view_service import OpenView
 from relay.upstream.control import SourceControl
 from relay.view.rules.settings import MARIADB
 from relay.view.unopened_view import UnopenedView
-from relay.view_service import OpenView
 
 
 class ShownViews:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-import relay.app
+import relay.service.app
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME
 from relay.config import load_config
@@ -22,9 +22,9 @@ def test_a_binlog_and_the_catalog_are_announced_each_unless_it_is_at_one_time(
 ) -> None:
     path = tmp_path / "relay.toml"
     path.write_text('[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "held"\n')
-    running = relay.app.Relay(load_config(path), path)
+    running = relay.service.app.Relay(load_config(path), path)
     now = 1000.0
-    monkeypatch.setattr("relay.app.time.monotonic", lambda: now)
+    monkeypatch.setattr("relay.service.app.time.monotonic", lambda: now)
     with structlog.testing.capture_logs() as logs:
         running._archive_failed(failure(CATALOG_NAME))
         running._archive_failed(failure(CATALOG_NAME))

@@ -20,7 +20,7 @@ from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
-from relay.archive.storage.files import CATALOG_NAME
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
@@ -33,7 +33,7 @@ from relay.downstream.server import DownstreamServer
 from relay.mirror.mirror_setup import archive_mirror, copies_of
 from relay.object_store.object_errors import ObjectStoreError
 from relay.packed.packed_errors import KeyUnreadable
-from relay.packed.packing_room import PackingRoom
+from relay.packed.packing_room import RESERVE_BYTES, PackingRoom, reserve_of
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
@@ -43,7 +43,8 @@ from relay.retention.decision import Place
 from relay.retention.retention import Retention
 from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
-from relay.shown_views import ShownViews, source_state
+from relay.service.shown_views import ShownViews, source_state
+from relay.service.view_service import OpenOne, ViewService
 from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
@@ -51,7 +52,6 @@ from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
 from relay.view.shown_view import ShownView
-from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
     from relay.http.http_service import HttpService
@@ -185,7 +185,7 @@ class Relay:
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
-        room = PackingRoom(partial(layer.free_bytes, archive.directory))
+        room = _packing_room(layer, archive.directory)
         try:
             writer = uuid, secrets.token_hex(8)
             tiers = tier_mover(
@@ -387,6 +387,14 @@ class Relay:
             waits_for_restart=waiting,
             note="other changes take effect at the next start" if waiting else None,
         )
+
+
+def _packing_room(layer: FileLayer, directory: Path) -> PackingRoom:
+    try:
+        reserve_bytes = reserve_of(layer.whole_bytes(directory))
+    except OSError:  # who packs is told
+        reserve_bytes = RESERVE_BYTES
+    return PackingRoom(partial(layer.free_bytes, directory), reserve_bytes)
 
 
 def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:

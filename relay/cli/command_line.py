@@ -1,0 +1,133 @@
+"""The command line: `binlog-relay`.
+
+Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, or a file that the system refuses, 3 source unreachable or
+refused, 4 archive damaged, 70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
+"""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relay.cli import archive_commands, audit_commands, binlog_commands, feed_commands, relay_commands, view_commands
+from relay.commands.outcome import BUG, WRONG_USE, CommandFailed
+
+app = typer.Typer(
+    name="binlog-relay",
+    help="Relays, checks, archives and serves MySQL and MariaDB binary logs.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(relay_commands.commands)
+app.add_typer(binlog_commands.commands)
+app.add_typer(audit_commands.commands)
+app.add_typer(archive_commands.commands, name="archive")
+app.add_typer(view_commands.commands, name="view")
+app.add_typer(feed_commands.commands, name="feed")
+
+_COMPLETE = "_BINLOG_RELAY_COMPLETE"
+"""Set by the completions of shells, deploy/completions: the answer is what may come next."""
+
+
+def main() -> None:
+    """Runs the command line and ends the process. Nobody sees a traceback unless BINLOG_RELAY_DEBUG=1 is set."""
+    if sys.stdout is None:
+        # Started with a closed output (`>&-`): nobody reads it.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    try:
+        _run()
+    except CommandFailed as failure:
+        print(failure, file=sys.stderr)  # noqa: T201 - a command's own output
+        sys.exit(failure.code)
+    except SystemExit as ended:
+        # The reader (head, less) has seen enough: typer ends with 1, which would mean findings here.
+        if isinstance(ended.__context__, BrokenPipeError):
+            sys.exit(0)
+        raise
+    except OSError as error:
+        if _debugging():
+            raise
+        unnamed = "" if error.filename else " It names no file: look first at where the output goes."
+        print(f"The system refused: {error}.{unnamed}", file=sys.stderr)  # noqa: T201
+        with contextlib.suppress(OSError):
+            _write_out()
+        # Whoever calls must not take it for findings in a binlog.
+        sys.exit(WRONG_USE)
+    except Exception as error:
+        if _debugging():
+            raise
+        print(_bug_report(error), file=sys.stderr)  # noqa: T201
+        sys.exit(BUG)
+
+
+def _run() -> None:
+    """The command, and all of its output: what the system refuses of that must not come up behind the end."""
+    if _COMPLETE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+    try:
+        app()
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):
+            _write_out()
+        raise
+
+
+def _write_out() -> None:
+    """Raises: OSError; SystemExit, where nobody reads any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(0)
+    except OSError:
+        _drop_output()
+        raise
+
+
+def _drop_output() -> None:
+    """What was not written: Python would try it once more as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _debugging() -> bool:
+    return os.environ.get("BINLOG_RELAY_DEBUG") == "1"
+
+
+def _bug_report(error: Exception) -> str:
+    place = "an unknown place"
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return (
+        f"Internal error: {type(error).__name__} at {place}: {error}. This is a bug in binlog-relay: please report it to "
+        "its maintainers with this line and the command (BINLOG_RELAY_DEBUG=1 adds a traceback)."
+    )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"binlog-relay {version('binlog-relay')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Relays, checks, archives and serves MySQL and MariaDB binary logs."""
+
+
+if __name__ == "__main__":
+    main()

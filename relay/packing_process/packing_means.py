@@ -1,0 +1,29 @@
+"""What somebody packs with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from relay.archive.storage.files import FileLayer
+from relay.packed.key_ring import KeyRing
+from relay.packed.packing import PackOptions
+from relay.packing_process.packer import Packer, ThreadPacker
+
+
+def _as_it_comes() -> None:
+    """The packer starts what it needs when it is asked to pack."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackingMeans:
+    """keys: whose active key encrypts. begin: called before the packer is: for a thread of low priority, which is not to start a
+    process itself (`ProcessPacker.begin`). It may raise OSError."""
+
+    packer: Packer = field(default_factory=lambda: ThreadPacker(FileLayer()))
+    options: PackOptions = field(default_factory=PackOptions)
+    keys: KeyRing | None = None
+    begin: Callable[[], None] = _as_it_comes
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether what is packed is encrypted."""
+        return self.keys is not None and self.keys.active is not None

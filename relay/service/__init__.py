@@ -1,0 +1,1 @@
+"""The relay as one process: its parts, started, joined and stopped."""
