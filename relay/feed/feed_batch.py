@@ -80,6 +80,8 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     )
     held_back = pc.is_in(transactions.column("closed_by"), _HELD_BACK)
     batch.prepared = _places(transactions.filter(held_back))
+    if batch.prepared:
+        batch.prepared -= reading.in_one_phase(start, end)
     rows = reading.rows(start, end, tables.schemas, tables.parts)
     for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])

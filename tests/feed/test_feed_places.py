@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
 from deploy.servers import Server
+from relay.feed.lake.lake_table import STALE_REASON
 from relay.feed.snapshot.table_snapshot import begin_snapshot, snapshots_begun
 from tests.conftest import ServerFactory
 from tests.support.dying_lake import Died, dying_behind
@@ -119,3 +120,22 @@ def test_a_snapshot_that_dies_before_the_table_was_emptied_is_begun_again(growin
     assert snapshots_begun(again) == []
     begin_snapshot(again, ("x", "a"), again.reading.newest())
     assert feed.rows("a") == [] and snapshots_begun(again) == [("x", "a")]
+
+
+def test_a_transaction_of_xa_that_commits_in_one_phase_is_one_as_any_other(
+    tmp_path: Path, servers: ServerFactory
+) -> None:
+    server = servers("mysql97")
+    server.start(server_id=1, options=["--binlog-format=ROW"])
+    server.execute_many(
+        [
+            *("CREATE DATABASE x", "CREATE TABLE x.a (id INT PRIMARY KEY)", "CREATE TABLE x.b (id INT PRIMARY KEY)"),
+            *("XA START 'one'", "INSERT INTO x.a VALUES (1)", "XA END 'one'", "XA COMMIT 'one' ONE PHASE"),
+            *("XA START 'two'", "INSERT INTO x.b VALUES (1)", "XA END 'two'", "XA PREPARE 'two'"),
+        ]
+    )
+    feed = SmallFeed(tmp_path, copied_binlogs(server, tmp_path / "binlogs"), "x", modes=["current"])
+    assert feed.run() is None
+    assert [feed.rows(table) != [] for table in "ab"] == [True, False]
+    assert feed.property("a", STALE_REASON) is None
+    assert feed.property("b", STALE_REASON) == "an XA transaction that was prepared"
