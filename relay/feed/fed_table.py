@@ -15,7 +15,7 @@ from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import AT, FeedBatch, TablePart, with_places
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
-from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
+from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
@@ -312,12 +312,14 @@ class FedTable:
                 "definition_unknown",
                 told,
                 self.name,
-                f"It is not understood what this does to the table: {_short(definition.text)}.",
+                f"It is not understood what this does to the table: {shown(definition.text, 120)}.",
             )
         if definition.action != ALTERED:
             if before.columns == after.columns and before.keys == after.keys:
                 return
-            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+            raise table_stop(
+                "definition_unknown", told, self.name, f"It is not understood: {shown(definition.text, 120)}."
+            )
         lake = self.current.schema
         current = self.current
         change = alteration(
@@ -344,7 +346,9 @@ class FedTable:
         if after is None:
             if self.current is None:
                 return
-            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+            raise table_stop(
+                "definition_unknown", told, self.name, f"It is not understood: {shown(definition.text, 120)}."
+            )
         if self.current is None:
             self._create(after, place)
             return
@@ -423,11 +427,6 @@ def _has_zero(table: LakeTable, name: str) -> bool:
 
 def _name_told(key: TableName | None) -> str | None:
     return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def _definition_rows(definitions: list[FedDefinition]) -> pa.Table:

@@ -53,6 +53,8 @@ _COMMENT: Final = re.compile(r"/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*"
 _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
+_SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
+_STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\\?$)", re.DOTALL)
 _TAKES: Final = frozenset(("update", "replace"))
 _ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
 # MariaDB's ANALYZE runs the statement that it looks at.
@@ -342,6 +344,13 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name
 
 
-def _begin(text: str) -> str:
+def shown(text: str, most: int) -> str:
+    """A statement's beginning for a message. Where it may be about a password, as CONNECTION of a table elsewhere, no string is shown."""
     text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    if _SECRETS.search(text):
+        text = _STRINGS.sub("'***'", text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _begin(text: str) -> str:
+    return shown(text, 80)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
-from relay.feed.logged_changes import DROPPED, TRUNCATED, UNKNOWN_CHANGE, LoggedChanges, logged_changes
+from relay.feed.logged_changes import DROPPED, TRUNCATED, UNKNOWN_CHANGE, LoggedChanges, logged_changes, shown
 
 
 def told(*texts: str, known: str = "orders", version: str = "5.6.24-log", **more: Any) -> LoggedChanges:
@@ -45,6 +45,14 @@ def test_what_is_not_understood_is_about_tables_of_the_schemas_that_it_may_mean(
     assert actions(told(text)) == [("orders", UNKNOWN_CHANGE)]
     assert actions(told(text, schema="elsewhere")) == []
     assert actions(told(text.replace("orders", "Shop.Orders"), schema="elsewhere")) == [("orders", UNKNOWN_CHANGE)]
+
+
+def test_no_string_of_a_statement_that_may_have_a_password_is_shown() -> None:
+    assert (
+        shown("ALTER TABLE t CONNECTION='mysql://u:secret@h/d', COMMENT 'x''y'", 80)
+        == "ALTER TABLE t CONNECTION='***', COMMENT '***'"
+    )
+    assert shown("ALTER TABLE t  COMMENT 'plain'", 80) == "ALTER TABLE t COMMENT 'plain'"
 
 
 def test_a_truncate_that_nobody_understands_may_be_of_any_table() -> None:
