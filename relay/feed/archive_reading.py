@@ -9,9 +9,11 @@ from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import Malformed
 from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
@@ -197,6 +199,24 @@ class ArchiveReading:
     def transactions(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
         """The transactions in [start, end)."""
         return self._read("transactions", TRANSACTION_COLUMNS, start, end)
+
+    def in_one_phase(self, start: FeedPlace, end: FeedPlace) -> frozenset[int]:
+        """The places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended: their XA_PREPARE says so."""
+        columns = ("file", "position", "transaction", "type_code")
+        found = []
+        with arrow.read(self.path, "events", columns=columns, start=self.text(start), end=self.text(end)) as reader:
+            for batch in reader:
+                prepares = batch.filter(pc.fill_null(pc.equal(batch.column("type_code"), EventType.XA_PREPARE), False))
+                for one in prepares.to_pylist():
+                    at = FeedPlace.at(one["file"], one["position"])
+                    opened = self._store.open(self._file(at)[1])
+                    try:
+                        flag = read_bytes(opened, at.position + HEADER_SIZE, 1)
+                    finally:
+                        opened.close()
+                    if flag[:1] == b"\x01" and one["transaction"] is not None:
+                        found.append(FeedPlace.at(one["file"], one["transaction"]).version)
+        return frozenset(found)
 
     def statements(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
         """The statements in [start, end)."""

@@ -38,6 +38,11 @@ class BatchesAhead:
             self._read_on(batch, upto)
         return batch
 
+    @property
+    def archive_end(self) -> FeedPlace | None:
+        """Where the archive ended when it was looked at last; None: it was not."""
+        return self._end
+
     def _read_on(self, batch: FeedBatch, upto: FeedPlace | None) -> None:
         """Begins to read what follows a batch, if it is known that there is more."""
         last = self._end if upto is None else upto

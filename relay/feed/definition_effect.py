@@ -1,5 +1,7 @@
 """What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
@@ -21,12 +23,16 @@ from relay.feed.rows.lake_columns import (
     lake_schema,
     parsed_type,
 )
-from relay.feed.rows.partial_images import UNKNOWN, default_value
+from relay.feed.rows.partial_images import default_value
+from relay.feed.rows.stored_default import UNKNOWN
+from relay.schema_history.tables.server_dialect import ServerDialect
 from relay.schema_history.tables.source_table import Column, Table
 
 _ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
 _TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}
 _BYTES_ORDER: Final = {"varbinary": 0, "tinyblob": 1, "blob": 2, "mediumblob": 3, "longblob": 4}
+_TIMESTAMPS: Final = re.compile(r"\btimestamp\b", re.IGNORECASE)
+_NULL_TIMESTAMPS: Final = re.compile(r"\btimestamp\b(?:\s*\(\s*\d\s*\))?\s+(?:DEFAULT\s+)?NULL\b", re.IGNORECASE)
 _UNICODE: Final = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
 
 
@@ -38,9 +44,18 @@ class _Made:
 
 
 def alteration(
-    definition: FedDefinition, before: Table, after: Table, lake: pa.Schema, place: str, *, empty: bool
+    definition: FedDefinition,
+    before: Table,
+    after: Table,
+    lake: pa.Schema,
+    place: str,
+    *,
+    empty: bool,
+    has_zero: Callable[[str], bool] = lambda _name: True,
 ) -> ColumnsChange:
     """The change of the lake's columns that an ALTER TABLE means. `empty`: the lake's table has no rows.
+
+    has_zero: whether some row of the lake has 0 in a column. Names of columns are the same in any case.
 
     Raises: FeedStop, where its rows would no longer be the source's.
     """
@@ -49,17 +64,34 @@ def alteration(
     has_key = bool(lake_key(after))
     if empty:
         return ColumnsChange(_emptied(columns, lake, has_key=has_key), emptied=True)
-    old = {one.name: one for one in before.columns}
+    old = {one.name.lower(): one for one in before.columns}
+    renamed = {new.lower(): former.lower() for new, former in definition.renamed.items()}
+    added = {one.lower() for one in definition.added} - renamed.keys()
+    rewritten = {one.lower() for one in definition.rewritten}
     made = _Made()
     for one in columns:
-        former = old.get(definition.renamed.get(one.name, one.name))
-        if one.name in definition.added and one.name not in definition.renamed:
-            former = None
+        lower = one.name.lower()
+        former = old.get(renamed.get(lower, lower)) if lower not in added else None
         if former is None or not former.stored:
-            _add(one, lake, made, place, name)
+            _add(one, definition, lake, made, place)
             continue
         if former.name != one.name and lake.get_field_index(former.name) >= 0:
             made.renamed[one.name] = former.name
+        if lower in rewritten and (former.generated or one.source.generated):
+            raise table_stop(
+                "column_changed",
+                place,
+                name,
+                f"Column {one.name} is computed, by another expression perhaps than before: the binlog does not tell its new values.",
+            )
+        counts = _counts(one.source) and not _counts(former) and not definition.keeps_zero
+        if counts and lake.get_field_index(former.name) >= 0 and has_zero(former.name):
+            raise table_stop(
+                "column_changed",
+                place,
+                name,
+                f"Column {one.name} counts from here on (AUTO_INCREMENT): rows that had 0 in it have a number now, and the binlog does not tell which.",
+            )
         if not is_kept(former, one.source, definition.strict):
             raise table_stop(
                 "column_changed",
@@ -87,7 +119,12 @@ def alteration(
 def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa.Schema:
     """The columns that there are now, and those that were dropped."""
     made = lake_schema(columns, has_key=has_key)
-    return pa.schema([*made, *(one for one in lake if one.name not in made.names)])
+    known = {one.lower() for one in made.names}
+    return pa.schema([*made, *(one for one in lake if one.name.lower() not in known)])
+
+
+def _counts(column: Column) -> bool:
+    return "auto_increment" in column.extra.lower()
 
 
 def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
@@ -95,19 +132,35 @@ def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
     return ColumnsChange(lake_schema(columns, has_key=has_key), emptied=True)
 
 
-def _add(one: LakeColumn, lake: pa.Schema, made: _Made, place: str, name: str) -> None:
+def _add(one: LakeColumn, definition: FedDefinition, lake: pa.Schema, made: _Made, place: str) -> None:
     value = _filling(one)
+    if value is None and parsed_type(one.source)[0] == "timestamp" and not _is_null(definition):
+        value = UNKNOWN
     if value is UNKNOWN:
         raise table_stop(
             "column_added",
             place,
-            name,
+            ".".join(definition.key),
             f"Column {one.name} ({one.source.type}) came to it, and rows that there were have values in it which the binlog "
             "does not tell.",
         )
     made.fields[one.name] = one.arrow
-    if value is not None or lake.get_field_index(one.name) >= 0:
+    alike = [other for other in lake.names if other.lower() == one.name.lower()]
+    if alike and alike[0] != one.name:
+        made.renamed[one.name] = alike[0]
+    if value is not None or alike:
         made.filled[one.name] = value
+
+
+def _is_null(definition: FedDefinition) -> bool:
+    """Whether a TIMESTAMP column of which nothing is said may be NULL, or the statement says so of each.
+
+    With explicit_defaults_for_timestamp = OFF, as older servers have it, such a column is NOT NULL, and has a default.
+    """
+    dialect = ServerDialect(definition.version)
+    if dialect.numbers >= ((10, 10, 0) if dialect.mariadb else (8, 0, 0)):
+        return True
+    return len(_TIMESTAMPS.findall(definition.text)) == len(_NULL_TIMESTAMPS.findall(definition.text))
 
 
 def _filling(one: LakeColumn) -> Any:

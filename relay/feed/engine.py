@@ -1,6 +1,7 @@
 """The feed: batch after batch of the archive into the lake, exactly once. No Spark, no JVM."""
 
 import fnmatch
+import json
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from typing import Any, Final
 import duckdb
 
 from protocol.errors import Malformed
+from relay.audit.plan.places import PositionGone
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
@@ -18,7 +20,7 @@ from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.schema_history.tables.source_table import TableName
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
@@ -91,32 +93,55 @@ class FeedEngine:
         self._limits = limits
         # Its own: what is read ahead is read in another thread.
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
-        self.progress = ProgressTable(lake)
+        named = json.dumps([choice.tables, choice.exclude])
+        self.progress = ProgressTable(lake, named, settings.modes)
+        first = self.progress.first_choice
+        self._assumed = FedTables(*map(tuple, json.loads(first))) if first else choice
+        self._left_out = ""
+        """A table that is behind all others: the settings did not name it for a while."""
         self.place: FeedPlace = self._open()
         self.last_time: Any = None
 
     def stand(self) -> None:
         """Stands where the tables are now: behind a snapshot that was begun."""
-        places = [table.place for table in self.tables.values() if table.place is not None]
-        self.place = max(self.place, min(places)) if places else self.place
+        places = self.places()
+        self.place = min(places.values()) if places else self.place
+
+    def places(self) -> dict[TableName, FeedPlace]:
+        """Up to where each table has all there is: what its own commits say, or `_feed`, which spares commits without changes."""
+        found = {}
+        for key, table in self.tables.items():
+            parts = [
+                max(place, self.progress.done(key, kind) or place)
+                for kind, part in ((CURRENT, table.current), (HISTORY, table.history))
+                if part is not None and (place := part.place) is not None
+            ]
+            # Of a table that was announced, and is not there, nothing behind that is in the lake.
+            announced = self.progress.done(key)
+            if not parts and announced is not None:
+                parts = [announced]
+            if parts:
+                found[key] = min(parts)
+        return found
 
     def _open(self) -> FeedPlace:
         """Where the feed stands: what all tables have. Opens those that are in the lake."""
         newest = self.reading.newest()
-        done = self.progress.place
         fed = {key for key in self.progress.tables() if self.choice(key)}
         known = fed | {key for key in self.reading.names(newest) if self.choice(key)}
         for key in sorted(known):
             table = self.table(key)
             if table.place is None and key not in fed:
                 del self.tables[key]
-        places = [table.place for table in self.tables.values() if table.place is not None]
-        if done is not None:
-            # Of a table that was announced, and is not there, nothing behind `done` is in the lake.
-            announced = any(table.place is None for table in self.tables.values())
-            places = [done] if announced else [max(place, done) for place in places] or [done]
+        places = self.places()
         if places:
-            return min(places)
+            first = min(places, key=lambda key: (places[key], key))
+            if places[first] < max(places.values()):
+                self._left_out = ".".join(first)
+            return places[first]
+        done = self.progress.place
+        if done is not None and not self.progress.tables():
+            return done
         if self._start == "earliest":
             return self.reading.oldest()
         if self._start == "latest":
@@ -131,16 +156,42 @@ class FeedEngine:
     def table(self, key: TableName) -> FedTable:
         """One table, opened when it is asked for first."""
         if key not in self.tables:
-            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, self.settings)
+            settings = self.settings
+            if not self._assumed(key):  # it was named later: what it held then is not known
+                settings = replace(settings, assume_empty=False)
+            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
         return self.tables[key]
 
     def step(self, upto: FeedPlace | None = None) -> bool:
         """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
-        batch = self._batches.next(self.place, upto)
+        try:
+            batch = self._batches.next(self.place, upto)
+        except (FeedStop, PositionGone) as gone:
+            if not self._left_out or (isinstance(gone, FeedStop) and gone.name != "place_gone"):
+                raise
+            raise table_stop(
+                "place_gone",
+                self.reading.told(self.place),
+                self._left_out,
+                "The table was not fed for a while, and the binlog with what comes next for it is not in the archive any more.",
+            ) from None
         if batch is None:
+            self._check_end()
             return False
         self.apply(batch)
         return True
+
+    def _check_end(self) -> None:
+        """Raises: FeedStop where the archive ends before what is in the lake: it is not the archive that was fed."""
+        newest = self._batches.archive_end
+        if newest is not None and newest < self.place:
+            raise FeedStop(
+                "place_gone",
+                self.reading.told(self.place),
+                f"The lake has all changes up to there, and the archive ends at {self.reading.told(newest)}: it was begun anew, is "
+                "another one, or was put back from an older copy.",
+                "Correct `archive`, or feed this one into a new `target`; or load all tables anew: `binlog-relay feed snapshot --all`.",
+            )
 
     def read(self, start: FeedPlace, end: FeedPlace, *, images: bool = False) -> FeedBatch:
         """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else.
@@ -190,6 +241,7 @@ class FeedEngine:
             self.place = min([table.place for table in self.tables.values() if table.place is not None] + [batch.end])
             raise stops[0]
         self.place = batch.end
+        self._left_out = ""
         self.last_time = batch.last_time or self.last_time
         self.progress.note(self.place, self.tables.values(), self.reading.told(self.place), self.last_time)
         if batch.stop is not None:

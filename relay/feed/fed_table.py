@@ -9,13 +9,14 @@ from typing import Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
-from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange
+from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.net_of_part import NetOfPart
 from relay.feed.rows.equal_rows import OWN_NAME
 from relay.feed.rows.feed_place import FeedPlace
@@ -173,7 +174,7 @@ class FedTable:
                 continue
             if one.action != RENAMED and (self.current is not None or one.action == CREATED):
                 self._apply_rows(rows.between(applied, one.start), one.start, batch)
-                own = rows.between(one.start, one.end).num_rows
+                own = one.made_anew or rows.between(one.start, one.end).num_rows
                 self._apply_definition(one, one.start if own else one.end, batch)
             applied = one.start
         self._apply_rows(rows.between(applied, None), batch.end, batch)
@@ -221,7 +222,7 @@ class FedTable:
         wanted = pa.array(sorted(rows.places()), pa.int64())
         spool = batch.spool()
         for some in self._reading.rows_of(batch.start, batch.end, self.key):
-            spool.add(some.filter(pa.compute.is_in(with_places(some).column(AT), wanted)))
+            spool.add(some.filter(pc.is_in(with_places(some).column(AT), wanted)))
         return spool.part(self.key)
 
     def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
@@ -291,29 +292,41 @@ class FedTable:
         at = FeedPlace(definition.start.generation, definition.start.number, definition.position)
         told = self._reading.told(at)
         after = self.definition_at(at, batch.end)
+        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
         if definition.action == CREATED:
-            self._created(definition, after, place, told)
-            return
+            if self.current is not None or before is None or not definition.if_not_exists:
+                self._created(definition, after, place, told)
+            return  # else it was there, and what it held is not known
         if self.current is None:
             return
         if definition.action in (DROPPED, TRUNCATED):
             self.current.clear(place)
             self._freshen()
             return
-        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
         if before is None or after is None:
             raise table_stop(
                 "definition_unknown",
                 told,
                 self.name,
-                f"It is not understood what this does to the table: {_short(definition.text)}.",
+                f"It is not understood what this does to the table: {shown(definition.text, 120)}.",
             )
         if definition.action != ALTERED:
             if before.columns == after.columns and before.keys == after.keys:
                 return
-            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+            raise table_stop(
+                "definition_unknown", told, self.name, f"It is not understood: {shown(definition.text, 120)}."
+            )
         lake = self.current.schema
-        change = alteration(definition, before, after, lake, told, empty=_is_empty(self.current))
+        current = self.current
+        change = alteration(
+            definition,
+            before,
+            after,
+            lake,
+            told,
+            empty=_is_empty(current),
+            has_zero=lambda name: _has_zero(current, name),
+        )
         if change.schema == lake and not (change.filled or change.renamed or change.numbered):
             return
         if change.numbered:
@@ -329,7 +342,9 @@ class FedTable:
         if after is None:
             if self.current is None:
                 return
-            raise table_stop("definition_unknown", told, self.name, f"It is not understood: {_short(definition.text)}.")
+            raise table_stop(
+                "definition_unknown", told, self.name, f"It is not understood: {shown(definition.text, 120)}."
+            )
         if self.current is None:
             self._create(after, place)
             return
@@ -381,13 +396,17 @@ def _is_empty(table: LakeTable) -> bool:
         return not any(batch.num_rows for batch in reader)
 
 
+def _has_zero(table: LakeTable, name: str) -> bool:
+    """Whether some row has 0 or nothing in a column."""
+    with table.scan([name]) as reader:
+        return any(
+            pc.any(pc.fill_null(pc.equal(batch.column(0), pa.scalar(0).cast(batch.schema.field(0).type)), True)).as_py()
+            for batch in reader
+        )
+
+
 def _name_told(key: TableName | None) -> str | None:
     return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def with_definitions(rows: Iterable[pa.Table], definitions: list[FedDefinition]) -> Iterator[pa.Table]:
@@ -396,9 +415,9 @@ def with_definitions(rows: Iterable[pa.Table], definitions: list[FedDefinition])
     for some in rows:
         table = some.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)
         if left is not None:
-            before = pa.compute.less_equal(left.column("sequence"), pa.compute.max(table.column("sequence")))
+            before = pc.less_equal(left.column("sequence"), pc.max(table.column("sequence")))
             table = _in_order(pa.concat_tables([table, left.filter(before)]))
-            left = left.filter(pa.compute.invert(before))
+            left = left.filter(pc.invert(before))
         yield table
     if left is not None and left.num_rows:
         yield _in_order(left)

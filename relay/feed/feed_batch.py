@@ -109,6 +109,8 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     )
     held_back = pc.is_in(transactions.column("closed_by"), _HELD_BACK)
     batch.prepared = _places(transactions.filter(held_back))
+    if batch.prepared:
+        batch.prepared -= reading.in_one_phase(start, end)
     try:
         wrong = _read_rows(reading, batch, transactions, tables)
     except BaseException:

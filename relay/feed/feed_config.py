@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from relay.config.model_problems import model_problem
 from relay.config.text.passwords import password_text
@@ -89,6 +89,14 @@ class FeedSection(TomlSection):
             if "." not in one:
                 raise ValueError(f"{one!r} names no schema: write SCHEMA.TABLE, shop.* or *.orders")
         return value
+
+    @model_validator(mode="after")
+    def _from_the_start(self) -> "FeedSection":
+        if self.assume_empty and self.start != "earliest":
+            raise ValueError(
+                'assume_empty goes with start = "earliest" only: elsewhere tables have rows that nobody knows'
+            )
+        return self
 
 
 class FeedConfig(TomlSection):

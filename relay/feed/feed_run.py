@@ -25,6 +25,8 @@ from relay.feed.spool.spool_directory import SpoolDirectory
 _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
+_WELL_S: Final = 600.0
+"""A feed that ran so long was well: the next fault is the first one again."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
@@ -100,8 +102,10 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
     Raises: FeedStop; FeedFailed; NothingToRead.
     """
     pause, tries = _LEAST_PAUSE_S, 0
+    began = time.monotonic()
     while True:
         try:
+            began = time.monotonic()
             _follow(section, say, once, ended)
             return
         except (FeedStop, NothingToRead):
@@ -116,6 +120,8 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
         except Exception as error:
             if not is_passing(error):
                 raise
+            if time.monotonic() - began > _WELL_S:
+                pause, tries = _LEAST_PAUSE_S, 0
             tries += 1
             if tries >= _MOST_TRIES:
                 raise FeedFailed(f"Gave up after {tries} tries: {told(error)}") from None
@@ -161,6 +167,7 @@ def is_passing(error: Exception) -> bool:
         "pyiceberg",
         "botocore",
         "s3fs",
+        "sqlalchemy",
     )
 
 

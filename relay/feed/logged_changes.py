@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
@@ -18,8 +18,9 @@ from relay.schema_history.tables.ddl_statement import (
     RenameColumn,
     RenameTables,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.ddl_tokens import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
+from relay.schema_history.tables.token_cursor import TokenCursor
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -31,10 +32,6 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
 )
 _COMMENTS: Final = r"(?:\s|/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*\n)*"
 _WORD: Final = re.compile(_COMMENTS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
-_NAME: Final = r"(`(?:[^`]|``)+`|[\w$\x80-\U0010ffff]+)"
-_TRUNCATE: Final = re.compile(
-    _COMMENTS + rf"TRUNCATE\s+(?:TABLE\s+)?{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE | re.DOTALL
-)
 _NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
@@ -45,13 +42,26 @@ _REPAIRS: Final = frozenset(("repair",))
 # Rows go, or come, by these, and no binlog says which.
 _HIDES: Final = re.compile(
     r"\b(?:(?:DROP|TRUNCATE|EXCHANGE|DISCARD|IMPORT|CONVERT)\s+(?:PARTITION|TABLESPACE)|CONVERT\s+TABLE|ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?"
-    r"IGNORE|ENGINE\s*=?\s*BLACKHOLE)\b",
+    r"IGNORE|ENGINE\s*=?\s*[`'\"]?BLACKHOLE)\b",
     re.IGNORECASE,
 )
-_OTHER_TABLE: Final = re.compile(rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s+{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE)
+_OTHER_NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$\x80-\U0010ffff]+)"
+_OTHER_TABLE: Final = re.compile(
+    rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s*{_OTHER_NAME}(?:\s*\.\s*{_OTHER_NAME})?", re.IGNORECASE
+)
 _COMMENT: Final = re.compile(r"/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL)
+_NO_SUCH_TABLE: Final = 1051
+"""The error of a DROP of several tables, one of which is not there: the others are gone."""
+_NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
+_SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
+_STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\\?$)", re.DOTALL)
 _TAKES: Final = frozenset(("update", "replace"))
 _ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
+# MariaDB's ANALYZE runs the statement that it looks at.
+_RUNS: Final = re.compile(
+    _COMMENTS + rf"ANALYZE{_COMMENTS}(?:FORMAT\s*=\s*\w+\s*)?(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w",
+    re.IGNORECASE | re.DOTALL,
+)
 _ROLLBACK_TO: Final = re.compile(_COMMENTS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -79,6 +89,15 @@ class FedDefinition:
     target: TableName | None = None
     if_exists: bool = False
     hides: str = ""
+    made_anew: bool = False
+    """Of a DROP: the same statement creates the table again."""
+    if_not_exists: bool = False
+    version: str = ""
+    """Of the server."""
+    rewritten: tuple[str, ...] = ()
+    """Columns that CHANGE and MODIFY define anew."""
+    keeps_zero: bool = False
+    """With NO_AUTO_VALUE_ON_ZERO."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +149,7 @@ def logged_changes(
     """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands."""
     found = LoggedChanges()
     tables = set(known)
+    temporary: set[TableName] = set()
     for one in statements:
         text = one["statement"]
         if text is None:
@@ -139,20 +159,26 @@ def logged_changes(
         match = _WORD.match(text)
         word = match[1].lower() if match is not None else ""
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version_of, tables):
-                found.definitions.append(made)
+            for made in _definitions(one, start, end, sequence, version_of, tables, temporary):
+                found.definitions += [*_in_other_case(made, tables), made]
                 tables.add(made.key)
         elif word == "truncate":
-            key = _truncated(text, one["schema"] or "")
-            if key is not None:
-                found.definitions.append(
-                    FedDefinition(key, TRUNCATED, start, end, one["position"], sequence, time=one["time"])
+            key = _truncated(one, version_of(start))
+            if key in temporary:  # which hides the table from one connection; who it is does not stand here
+                names = frozenset(word.lower() for word in key or ())
+                found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
+            elif key is not None:
+                emptied = FedDefinition(
+                    key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"]
                 )
+                found.definitions += [*_in_other_case(emptied, tables), emptied]
+            else:
+                found.unseen.append(UnseenChange(start, None, "a TRUNCATE that is not understood"))
         elif _ROLLBACK_TO.match(text) is not None:
             found.unseen.append(
                 UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
             )
-        elif word not in _HARMLESS and not _sets_something(text, word):
+        elif (word not in _HARMLESS or _RUNS.match(text) is not None) and not _sets_something(text, word):
             names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
             found.unseen.append(
                 UnseenChange(
@@ -164,6 +190,17 @@ def logged_changes(
                 )
             )
     return found
+
+
+def _in_other_case(made: FedDefinition, tables: set[TableName]) -> Iterable[FedDefinition]:
+    """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them."""
+    if made.key in tables or made.action in (CREATED, UNKNOWN_CHANGE):
+        return
+    name = (made.key[0].lower(), made.key[1].lower())
+    for key in sorted(tables):
+        if (key[0].lower(), key[1].lower()) == name:
+            reason = f"a statement that has its name in another case ({_begin(made.text)})"
+            yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=reason)
 
 
 def _sets_something(text: str, word: str) -> bool:
@@ -179,42 +216,60 @@ def _definitions(
     sequence: int,
     version_of: Callable[[FeedPlace], str],
     tables: set[TableName],
+    temporary: set[TableName],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & (1 << 21 | 1 << 22))
     plain = _COMMENT.sub(" ", text)
     hides = _HIDES.search(plain) if _ALTERS.match(plain) else None
+    version = version_of(start)
 
     def made(key: TableName, action: str, **more: Any) -> FedDefinition:
         return FedDefinition(
-            key, action, start, end, one["position"], sequence, strict, text=text, time=one["time"], **more
+            key,
+            action,
+            start,
+            end,
+            one["position"],
+            sequence,
+            strict,
+            text=text,
+            time=one["time"],
+            version=version,
+            keeps_zero=bool(mode & _NO_AUTO_VALUE_ON_ZERO),
+            **more,
         )
 
     try:
-        said = parse_ddl(text, schema, mode, version_of(start))
+        said = parse_ddl(text, schema, mode, version)
     except NotSure:
         names = defined_names(text.encode())
         reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
         for key in sorted(tables):
-            if names is None or key[1].lower() in names:
+            same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
+            if names is None or (key[1].lower() in names and same_schema):
                 yield made(key, UNKNOWN_CHANGE, hides=reason)
         return
-    if one["error_code"]:
+    if one["error_code"] and not (isinstance(said, DropTables) and one["error_code"] == _NO_SUCH_TABLE):
         # it did a part of what it says
         for key in _keys(said, tables):
             yield made(key, UNKNOWN_CHANGE)
         return
-    if isinstance(said, CreateTable) and not said.temporary:
+    if isinstance(said, CreateTable) and said.temporary:
+        temporary.add(said.name)
+    elif isinstance(said, CreateTable):
         if said.or_replace:
-            yield made(said.name, DROPPED)
-        yield made(said.name, CREATED)
+            yield made(said.name, DROPPED, made_anew=True)
+        yield made(said.name, CREATED, if_not_exists=said.if_not_exists)
     elif isinstance(said, AlterTable):
         renamed: dict[str, str] = {}
         added: list[str] = []
+        rewritten: list[str] = []
         for clause in said.clauses:
             pair = None
             if isinstance(clause, ChangeColumn):
                 pair = (clause.old, clause.definition.column.name)
+                rewritten.append(pair[1])
             elif isinstance(clause, RenameColumn):
                 pair = (clause.old, clause.new)
             elif isinstance(clause, AddColumn):
@@ -223,10 +278,14 @@ def _definitions(
                 renamed[pair[1]] = pair[0]
         if said.rename is not None and said.rename != said.name:
             yield made(said.name, RENAMED, target=said.rename)
-            yield made(said.rename, RENAMED, source=said.name, renamed=renamed, added=tuple(added))
+            yield made(
+                said.rename, RENAMED, source=said.name, renamed=renamed, added=tuple(added), rewritten=tuple(rewritten)
+            )
         else:
             reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
-            yield made(said.name, ALTERED, renamed=renamed, added=tuple(added), hides=reason)
+            yield made(
+                said.name, ALTERED, renamed=renamed, added=tuple(added), rewritten=tuple(rewritten), hides=reason
+            )
             other = _OTHER_TABLE.search(plain) if reason else None
             if other is not None:
                 yield made(_named(other[1], other[2], schema), ALTERED, hides=reason)
@@ -263,19 +322,35 @@ def _keys(said: Any, tables: set[TableName]) -> list[TableName]:
     return [key for key in sorted(tables) if isinstance(said, DropDatabase) and key[0] == said.name]
 
 
-def _truncated(text: str, schema: str) -> TableName | None:
-    match = _TRUNCATE.match(text)
-    if match is None:
+def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
+    """The table that a TRUNCATE empties; None: that cannot be told."""
+    try:
+        cursor = TokenCursor(sql_tokens(one["statement"], int(one["sql_mode"] or 0), version), one["schema"] or "")
+        cursor.take()
+        cursor.accept("TABLE")
+        return cursor.table_name()
+    except NotSure:
         return None
-    return _named(match[1], match[2], schema)
 
 
 def _named(first: str, second: str | None, schema: str) -> TableName:
     """The table that one or two names say, as they are written."""
-    names = [part.strip("`").replace("``", "`") for part in (first, second) if part]
+    names = [_unquoted(part) for part in (first, second) if part]
     return (names[0], names[1]) if len(names) > 1 else (schema, names[0])
 
 
-def _begin(text: str) -> str:
+def _unquoted(name: str) -> str:
+    mark = name[0]
+    return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name
+
+
+def shown(text: str, most: int) -> str:
+    """A statement's beginning for a message. Where it may be about a password, as CONNECTION of a table elsewhere, no string is shown."""
     text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    if _SECRETS.search(text):
+        text = _STRINGS.sub("'***'", text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _begin(text: str) -> str:
+    return shown(text, 80)

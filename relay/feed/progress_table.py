@@ -1,14 +1,19 @@
-"""The lake's table `_feed`: how far all tables are, for whoever looks, and so that tables without changes need no commits."""
+"""The lake's table `_feed`: how far all tables are, for whoever looks, and so that tables without changes need no commits.
+
+A table that the settings do not name any more stays in it with the place up to which it was fed: named again, it goes on there. So do
+those of another feed with the same target.
+"""
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable
+from protocol.errors import Malformed
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -29,17 +34,23 @@ PROGRESS: Final = pa.schema(
         ("stale_from", pa.string()),
         ("stale_reason", pa.string()),
         ("written", pa.timestamp("us", "UTC")),
+        ("modes", pa.string()),
     ]
 )
+CHOICE: Final = "binlog-relay.choice"
+"""Property of it: what the settings named when it was made."""
 _EVERY_S: Final = 60.0
 
 
 class ProgressTable:
     """Everything up to its place is in every table. It may be old, or gone: then more is read again, and skipped."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, choice: str = "", modes: Sequence[str] = ()) -> None:
         self._lake = lake
+        self._choice = choice
+        self._modes = ",".join(sorted(modes))
         self._table: LakeTable | None = lake.open(STATE, "", "")
+        self._rows = self._read()
         self._written = time.monotonic()
         self._noted: tuple[FeedPlace, list[FedTable], str, Any] | None = None
 
@@ -48,12 +59,31 @@ class ProgressTable:
         """As it was written last."""
         return self._table.place if self._table is not None else None
 
+    @property
+    def first_choice(self) -> str | None:
+        """What the settings named when it was made; None: nobody noted that, or it is not there yet."""
+        return self._table.properties.get(CHOICE) if self._table is not None else None
+
     def tables(self) -> list[TableName]:
         """The tables that were fed when it was written."""
+        return list(self._rows)
+
+    def done(self, key: TableName, kind: str = "") -> FeedPlace | None:
+        """Up to where a table has all there is, or its part of that kind; None: that does not stand here."""
+        row = self._rows.get(key)
+        modes = row.get("modes") if row is not None else None
+        if row is None or (kind and modes and kind not in modes.split(",")):
+            return None
+        try:
+            return FeedPlace.of_text(row["place"])
+        except (ValueError, Malformed, FeedStop):
+            return None
+
+    def _read(self) -> dict[TableName, dict[str, Any]]:
         if self._table is None:
-            return []
-        with self._table.scan(["schema", "table"]) as reader:
-            return [(one["schema"], one["table"]) for one in reader.read_all().to_pylist()]
+            return {}
+        with self._table.scan() as reader:
+            return {(one["schema"], one["table"]): one for one in reader.read_all().to_pylist()}
 
     def note(self, place: FeedPlace, tables: "Iterable[FedTable]", told: str, last_time: Any) -> None:
         """All tables are at `place`; written at most each minute."""
@@ -61,14 +91,16 @@ class ProgressTable:
         if time.monotonic() - self._written >= _EVERY_S:
             self.write()
 
-    def fall_back(self, place: FeedPlace) -> None:
-        """Says less than it did: a table is to be fed from `place` on."""
-        done = self.place
-        if self._table is not None and done is not None and place < done:
-            with self._table.scan() as reader:
-                rows = reader.read_all()
-            self._table.replace(rows.cast(PROGRESS), place)
-            self._noted = None
+    def fall_back(self, place: FeedPlace, told: str) -> None:
+        """Says less than it did: tables are to be fed from `place` on, which is FILE:POSITION."""
+        if self._table is None:
+            return
+        for key, row in self._rows.items():
+            done = self.done(key)
+            if done is None or place < done:
+                self._rows[key] = {**row, "place": told}
+        self._replace(place)
+        self._noted = None
 
     @property
     def stop(self) -> dict[str, Any] | None:
@@ -81,7 +113,9 @@ class ProgressTable:
         """Writes down what stopped the feed, for whoever looks; it stays until the feed goes on."""
         self.write()
         if self._table is None:
-            self._table = self._lake.create(STATE, ("", ""), PROGRESS, {}, place)
+            self._create(place)
+        if self._table is None:
+            return
         seen = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         facts = {"name": stop.name, "place": stop.place, "text": stop.text, "advice": stop.advice, "table": stop.table}
         known = self.stop
@@ -95,15 +129,32 @@ class ProgressTable:
         place, tables, told, last_time = self._noted
         self._noted = None
         self._written = time.monotonic()
-        rows = [self._row(one, place, told, last_time) for one in tables]
+        if self._table is not None:
+            self._table = self._lake.open(STATE, "", "") or self._table  # another feed of this target may have written
+            self._rows = self._read()
+        self._rows |= {one.key: self._row(one, place, told, last_time) for one in tables}
         if self._table is None:
-            self._table = self._lake.create(STATE, ("", ""), PROGRESS, {}, place)
-        self._table.replace(pa.Table.from_pylist(rows, schema=PROGRESS), place)
-        if self._table.properties.get(STOP):
+            self._create(place)
+        self._replace(place)
+        if self._table is not None and self._table.properties.get(STOP):
             self._table.set_properties({STOP: ""})
 
-    @staticmethod
-    def _row(table: "FedTable", place: FeedPlace, told: str, last_time: Any) -> dict[str, Any]:
+    def _create(self, place: FeedPlace) -> None:
+        properties = {CHOICE: self._choice} if self._choice else {}
+        self._table = self._lake.create(STATE, ("", ""), PROGRESS, properties, place)
+
+    def _replace(self, place: FeedPlace) -> None:
+        if self._table is None:
+            return
+        if self._table.schema.names != PROGRESS.names:  # of an earlier version
+            self._table.evolve(ColumnsChange(PROGRESS), place)
+        self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
+
+    def upkeep(self, keep_hours: int) -> dict[str, Any]:
+        """Takes away what only old versions of it have."""
+        return dict(self._table.expire(keep_hours)) if self._table is not None else {}
+
+    def _row(self, table: "FedTable", place: FeedPlace, told: str, last_time: Any) -> dict[str, Any]:
         properties = table.current.properties if table.current is not None else {}
         return {
             "schema": table.key[0],
@@ -113,7 +164,8 @@ class ProgressTable:
             "current": current_state(table, place),
             "stale_from": properties.get(STALE_FROM),
             "stale_reason": properties.get(STALE_REASON),
-            "written": int(time.time() * 1_000_000),
+            "written": datetime.now(UTC),
+            "modes": self._modes,
         }
 
 

@@ -19,7 +19,7 @@ from relay.feed.fed_table import FedTable
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
 from relay.feed.lake.lake_rows import changed_rows, plain_schema
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
-from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes
+from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.rows.lake_columns import lake_columns, lake_key
@@ -111,10 +111,8 @@ class TableRenames:
         return turn
 
     def _unknown(self, one: FedDefinition, place: str, why: str) -> FeedStop:
-        text = " ".join(one.text.split())
-        return table_stop(
-            "table_renamed", place, ".".join(one.key), f"Its rows are not known behind {text[:120]}: {why}."
-        )
+        text = shown(one.text, 120)
+        return table_stop("table_renamed", place, ".".join(one.key), f"Its rows are not known behind {text}: {why}.")
 
     @staticmethod
     def _stale(table: FedTable, one: FedDefinition) -> list[str | None]:

@@ -182,7 +182,8 @@ def test_a_stream_of_a_table_ends_where_it_is_told(shop: Server, spark: Any, tmp
     [
         ("int", 1 << 31), ("int", "7.5"), ("bigint", 1 << 63), ("decimal(4,2)", "100.00"), ("decimal(4,2)", "1.005"),
         ("decimal(4,2)", {"base64": "AA=="}), ("date", "2026-02-30"), ("timestamp", "0000-00-00 00:00:00"),
-        ("string", {"base64": "/w=="}), ("binary", 5), ("json", {"$diffs": []}), ("float", 1e39), ("array<float>", "x"),
+        ("string", {"base64": "/w=="}), ("binary", 5), ("int", "1_000"), ("decimal(9,2)", "1_0"),
+        ("double", "1_0"), ("json", {"$diffs": []}), ("float", 1e39), ("array<float>", "x"),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none_of_its_columns_type_is_told(kind: str, value: Any) -> None:

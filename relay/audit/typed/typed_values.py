@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
@@ -15,6 +16,10 @@ from relay.audit.typed.column_kinds import JSON, arrow_type
 
 _BOUNDS: Final = {"int": 1 << 31, "bigint": 1 << 63}
 _WIDE: Final = 100
+_NUMBER: Final = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+"""A text of an older definition that is a number to a server: to Python `1_000` is one, too."""
+_NO_NUMBERS: Final = ("Infinity", "-Infinity", "NaN")
+"""As level rows writes what FLOAT and DOUBLE may have."""
 _OF_BYTES: Final = "base64"
 _OF_DOCUMENT: Final = "$json"
 _OF_PARTS: Final = "$diffs"
@@ -62,10 +67,17 @@ def _integer_below(bound: int) -> Callable[[Any], int]:
 
 def _parsed_integer(text: str) -> int:
     """An integer that an older definition had as a text or a decimal."""
+    _check_number(text)
     try:
         return int(text)
     except ValueError:
         raise NotOfType from None
+
+
+def _check_number(value: Any) -> None:
+    """Raises: NotOfType for a text that is no number."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
+        raise NotOfType
 
 
 def _decimal_of(digits: int, scale: int) -> Callable[[Any], Decimal]:
@@ -75,6 +87,7 @@ def _decimal_of(digits: int, scale: int) -> Callable[[Any], Decimal]:
     def decimal(value: Any) -> Decimal:
         if type(value) not in (str, int):
             raise NotOfType
+        _check_number(value)
         try:
             with localcontext() as context:
                 context.prec = _WIDE
@@ -92,6 +105,8 @@ def _decimal_of(digits: int, scale: int) -> Callable[[Any], Decimal]:
 def _floating(value: Any) -> float:
     if type(value) not in (int, float, str):
         raise NotOfType
+    if value not in _NO_NUMBERS:
+        _check_number(value)
     try:
         return float(value)
     except (ValueError, OverflowError):

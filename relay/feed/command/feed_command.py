@@ -240,6 +240,9 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
                         sys.stdout.write(
                             f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
                         )
+            gone = engine.progress.upkeep(keep_hours)
+            if as_json:
+                print_json({"table": "_feed", "kind": "state", **{k: v for k, v in gone.items() if isinstance(v, int)}})
 
 
 def first_kept_day(days: int) -> datetime:

@@ -14,11 +14,10 @@ from relay.feed.rows.feed_place import FeedPlace
 def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
     """One object a table."""
     end = engine.reading.newest()
-    done = engine.progress.place
+    fed = engine.places()
     found = []
     for key, table in sorted(engine.tables.items()):
-        places = [one for one in (table.place, done) if one is not None]
-        place = max(places) if places else engine.place
+        place = fed.get(key, engine.place)
         stale = table.current or table.history
         properties: Mapping[str, str] = stale.properties if stale is not None else {}
         found.append(

@@ -192,29 +192,51 @@ class IcebergLakeTable:
         self._refresh()
 
     def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
-        """Other columns, by Iceberg's own evolution; columns that are filled are written anew. The place comes last."""
+        """Other columns, by Iceberg's own evolution; columns that are filled are written anew. One commit: half of it cannot be told
+        from all of it where names are swapped.
+        """
         if change.emptied:
             self._clear_and_change(change.schema, place)
             return
-        known = self.schema
-        temporary = {new: f"_renamed_{number}" for number, new in enumerate(change.renamed)}
-        # By names of their own, as two may take each other's.
-        if any(known.get_field_index(old) >= 0 for old in change.renamed.values()):
-            with self._table.update_schema(allow_incompatible_changes=True) as update:
-                for one in change.renamed:
-                    if known.get_field_index(one) >= 0 and one not in change.renamed.values():
-                        update.delete_column((one,))
-            with self._table.update_schema() as update:
-                for new, old in change.renamed.items():
+        files = list(self._table.scan().plan_files()) if change.filled else []
+        with self._table.transaction() as transaction:
+            self._rename_columns(transaction, change.renamed)
+            self._add_and_widen(transaction, change.schema)
+            if change.filled:
+                schema = schema_of(transaction.table_metadata.schema())
+                filled = ColumnsChange(schema, change.renamed, change.filled)
+                with self.scan() as reader:
+                    rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
+                    self._replace(transaction, files, None, together_as(rows, _ROWS_BYTES), place)
+            else:
+                transaction.set_properties({_PLACE: str(place.version)})
+        self._refresh()
+
+    @staticmethod
+    def _rename_columns(transaction: Transaction, renamed: Mapping[str, str]) -> None:
+        """{new: old}. By names of their own, as two may take each other's."""
+        known = schema_of(transaction.table_metadata.schema())
+        renamed = {new: old for new, old in renamed.items() if known.get_field_index(old) >= 0}
+        taken = [one for one in renamed if known.get_field_index(one) >= 0 and one not in renamed.values()]
+        if taken:
+            with transaction.update_schema(allow_incompatible_changes=True) as update:
+                for one in taken:
+                    update.delete_column((one,))
+        if renamed:
+            temporary = {new: f"_renamed_{number}" for number, new in enumerate(renamed)}
+            with transaction.update_schema() as update:
+                for new, old in renamed.items():
                     update.rename_column((old,), temporary[new])
-            with self._table.update_schema() as update:
-                for new in change.renamed:
+            with transaction.update_schema() as update:
+                for new in renamed:
                     update.rename_column((temporary[new],), new)
-            self._refresh()
-        known = self.schema
+
+    @staticmethod
+    def _add_and_widen(transaction: Transaction, schema: pa.Schema) -> None:
+        known = schema_of(transaction.table_metadata.schema())
         try:
-            with self._table.update_schema() as update:
-                for field in change.schema:
+            with transaction.update_schema() as update:
+                for field in schema:
                     at = known.get_field_index(field.name)
                     if at < 0:
                         update.add_column((field.name,), _iceberg_type(field))
@@ -224,17 +246,6 @@ class IcebergLakeTable:
             if "promot" in str(error).lower() or "change" in str(error).lower():
                 raise CannotEvolve(" ".join(str(error).split())) from None
             raise
-        self._refresh()
-        if not change.filled:
-            self.advance(place)
-            return
-        schema = self.schema
-        filled = ColumnsChange(schema, {}, change.filled)
-        with self.scan() as reader, self._table.transaction() as transaction:
-            rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
-            files = self._table.scan().plan_files()
-            self._replace(transaction, files, None, together_as(rows, _ROWS_BYTES), place)
-        self._refresh()
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
         """Other columns and these rows in place of all there are."""
@@ -263,25 +274,14 @@ class IcebergLakeTable:
 
     def _clear_and_change(self, schema: pa.Schema, place: FeedPlace) -> None:
         """No rows, and these columns: those of another type are other columns then."""
+        files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
-            files = list(self._table.scan().plan_files())
+            self._take_columns(transaction, schema)
             if files:
-                before = self.place or place
-                self._replace(transaction, files, None, [], before)
+                self._replace(transaction, files, None, [], place)
+            else:
+                transaction.set_properties({_PLACE: str(place.version)})
         self._refresh()
-        known = self.schema
-        other = [
-            one.name for one in known if schema.get_field_index(one.name) < 0 or schema.field(one.name).type != one.type
-        ]
-        with self._table.update_schema(allow_incompatible_changes=True) as update:
-            for name in other:
-                update.delete_column((name,))
-        with self._table.update_schema() as update:
-            for field in schema:
-                if known.get_field_index(field.name) < 0 or field.name in other:
-                    update.add_column((field.name,), _iceberg_type(field))
-        self._refresh()
-        self.advance(place)
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Sets properties; '' takes one away."""

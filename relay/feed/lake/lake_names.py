@@ -1,6 +1,14 @@
 """Names of the source's tables as folders."""
 
+import hashlib
+from typing import Final
+
+_MOST: Final = 255
+"""Of bytes, that file systems take."""
+
 
 def folder_name(name: str) -> str:
     """A schema's or table's name as a folder: as MySQL calls its files, `a b` is a@0020b. URLs would decode %20 once too often."""
-    return "".join(one if one.isascii() and (one.isalnum() or one in "_-$") else f"@{ord(one):04x}" for one in name)
+    found = "".join(one if one.isascii() and (one.isalnum() or one in "_-$") else f"@{ord(one):04x}" for one in name)
+    # Of one that is too long the beginning, and what tells it from others that begin so.
+    return found if len(found) <= _MOST else f"{found[: _MOST - 33]}@{hashlib.sha256(name.encode()).hexdigest()[:32]}"

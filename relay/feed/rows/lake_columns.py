@@ -144,7 +144,7 @@ def lake_key(table: Table) -> tuple[str, ...]:
     """The columns that find a row: the primary key, else a unique one that is never NULL; nothing where there is none."""
     if table.primary_key:
         return table.primary_key
-    never_null = {column.name for column in table.columns if not column.nullable}
+    never_null = {column.name for column in table.columns if not column.nullable and column.stored}
     for _name, key in table.keys:
         if key.unique and key.columns and never_null.issuperset(key.columns):
             return key.columns

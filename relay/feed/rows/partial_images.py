@@ -9,20 +9,13 @@ import duckdb
 import pyarrow as pa
 
 from relay.feed.rows.feed_stop import table_stop
-from relay.feed.rows.lake_columns import (
-    BYTES,
-    DELETED,
-    DOCUMENT,
-    LABEL,
-    NUMBER,
-    NUMBER_COLUMN,
-    SEQUENCE,
-    TEXT,
-    LakeColumn,
-)
+from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
+from relay.feed.rows.stored_default import UNKNOWN, stored_default
 
-_FUNCTIONS: Final = ("current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value")
+_FUNCTIONS: Final = (
+    "current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value", "current_user", "current_role"
+)  # fmt: skip
 RowKey = tuple[str, ...]
 """The key's values as JSON texts, in the key's order."""
 
@@ -135,35 +128,18 @@ def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
     return found
 
 
-UNKNOWN: Final = object()
-
-
 def default_value(column: LakeColumn) -> Any:
-    """A column's default as JSON has a value; UNKNOWN where it is no constant, or nobody knows it."""
+    """A column's default as JSON has a value; UNKNOWN where it is no constant, or nobody knows what the server stores for it."""
     source = column.source
     text = source.default
     if text is None or text.strip().upper() == "NULL":
         return None if source.nullable else UNKNOWN
     if "DEFAULT_GENERATED" in source.extra.upper() or any(word in text.lower() for word in _FUNCTIONS):
         return UNKNOWN
-    text = text.strip()
     quoted = len(text) >= 2 and text[0] == text[-1] == "'"
     if quoted:
         text = text[1:-1].replace("''", "'").replace("\\'", "'").replace("\\\\", "\\")
-    if column.kind == NUMBER:
-        if text.lower().startswith("b'"):
-            return int(text[2:-1], 2)
-        try:
-            if column.sql_type.startswith("DECIMAL(20,0)") or column.sql_type in ("INTEGER", "BIGINT"):
-                return int(text)
-            return float(text) if column.sql_type in ("FLOAT", "DOUBLE") else text
-        except ValueError:
-            return UNKNOWN
-    if column.kind in (BYTES, DOCUMENT):
-        return UNKNOWN
-    if not quoted and column.kind not in (TEXT, LABEL) and not text[:1].isdigit():
-        return UNKNOWN
-    return text
+    return stored_default(column, text, quoted=quoted)
 
 
 def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows: TableRows) -> pa.Table:

@@ -15,7 +15,7 @@ import pymysql.cursors
 
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn
+from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
 from relay.schema_history.tables.source_table import TableName
 
@@ -200,7 +200,11 @@ def _as_value(kept: Any) -> Any:
 
 
 def _shown_key(one: LakeColumn) -> str:
-    return f"CAST({quoted(one.name)} AS CHAR)" if one.kind == TIME else quoted(one.name)
+    """A key's column in terms by which rows are in the same order as by the column itself: ENUM and SET have that of their numbers."""
+    base = parsed_type(one.source)[0]
+    if one.kind == TIME or base == "time":
+        return f"CAST({quoted(one.name)} AS CHAR)"
+    return f"{quoted(one.name)} + 0" if base in ("enum", "set", "bit") else _shown(one)
 
 
 def _shown(one: LakeColumn) -> str:

@@ -45,11 +45,13 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
     if table.current is None:
         table.current = engine_of.lake.create(CURRENT, key, change.schema, begun, place)
     else:
-        table.current.set_properties(begun)
+        # Two commits: one that dies between them has rows that no chunk takes away.
+        table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
         table.current.evolve(change, place)
+        table.current.set_properties(begun)
     if skip_changes and table.history is not None:
         fed = table.history.place
-        if fed is not None and fed < place:
+        if fed is not None and fed != place:
             table.history.set_properties(
                 {STALE_FROM: engine_of.reading.told(fed), STALE_REASON: f"changes up to {told} were left out"}
             )
@@ -77,7 +79,8 @@ def snapshots_begun(engine: FeedEngine) -> list[TableName]:
     return [
         key
         for key, table in sorted(engine.tables.items())
-        if table.current is not None and table.current.properties.get(SNAPSHOT)
+        if table.current is not None
+        and json.loads(table.current.properties.get(SNAPSHOT) or '{"emptied": false}').get("emptied", True)
     ]
 
 
@@ -181,7 +184,7 @@ def load_static(
     engine: FeedEngine, source: SourceRows, key: TableName, place: FeedPlace, chunk_rows: int, say: Say
 ) -> None:
     """A table of a server that has the source's data of `place` and does not change: a dump that was loaded."""
-    engine.progress.fall_back(place)
+    engine.progress.fall_back(place, engine.reading.text(place))
     begin_snapshot(engine, key, place)
     table = engine.table(key)
     definition = kept_definition(table, place, engine)

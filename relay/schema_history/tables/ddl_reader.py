@@ -1,5 +1,6 @@
 """What definitions are made of: names of columns, values, character sets, keys."""
 
+import re
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
@@ -11,6 +12,9 @@ from relay.schema_history.tables.token_cursor import TokenCursor
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))
+_LIKE_NO_TEXT: Final = re.compile(
+    r"\s*NULL\s*|'.*|0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|\(.*|.*\).*", re.IGNORECASE | re.DOTALL
+)
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 
 
@@ -103,7 +107,9 @@ class DdlReader(TokenCursor):
         return name
 
     def value(self) -> str | None:
-        """A default's value: a literal without its quotation marks, else the expression as it stands; None for NULL."""
+        """A default's value: a literal without its quotation marks, if it can be told from others without them; else the
+        expression as it stands; None for NULL.
+        """
         start = self.peek()
         if self.accept("("):
             self.at -= 1
@@ -116,7 +122,8 @@ class DdlReader(TokenCursor):
         elif self.kind is TokenKind.STRING:
             text = self.string()
             self._no_operator()
-            return text
+            # What could be taken for a word or a number stays in quotation marks, as MariaDB shows every text.
+            return "'" + text.replace("'", "''") + "'" if _LIKE_NO_TEXT.fullmatch(text) else text
         elif self.kind is TokenKind.NUMBER:
             number = self.number()
             self._no_operator()

@@ -1,0 +1,80 @@
+"""What a server stores for a default that a definition writes: `12:00` is 12:00:00 in a TIME column, `b,a` is a,b in a SET."""
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import pyarrow as pa
+
+from protocol.binlog.schema.column_description import column_texts
+from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TIME, LakeColumn, parsed_type
+
+UNKNOWN: Final = object()
+_INTEGER: Final = re.compile(r"-?\d+")
+_DATE: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
+_DATETIME: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.(\d{1,6}))?)?")
+_CLOCK: Final = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(?:\.(\d{1,6}))?")
+# Without quotation marks it may be a number, bytes, a call or an expression: another text is stored for these.
+_NO_TEXT: Final = re.compile(
+    r"0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|[-+]?\.\d*|[-+]?\d+\.|\(.*|.*\).*", re.IGNORECASE | re.DOTALL
+)
+
+
+def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
+    """What stands in a row as JSON has it; UNKNOWN where that is not certain. `quoted`: it stood in quotation marks."""
+    base, inside, _unsigned = parsed_type(column.source)
+    if column.kind in (BYTES, DOCUMENT):
+        return UNKNOWN
+    if column.kind == NUMBER:
+        return _number(column, text.strip(), base, inside)
+    if column.kind == LABEL:
+        return _label(column_texts(column.source.type), text, base)
+    if column.kind == TIME:
+        return _moment(text.strip(), base, inside)
+    if base == "time":
+        match = _CLOCK.fullmatch(text.strip())
+        return text.strip() if match is not None and len(match[1] or "") == int(inside or 0) else UNKNOWN
+    if base in ("decimal", "numeric", "dec", "fixed"):
+        scale = int(inside.partition(",")[2] or 0)
+        wanted = rf"-?(?:0|[1-9]\d*)\.\d{{{scale}}}" if scale else r"-?(?:0|[1-9]\d*)"
+        return text if re.fullmatch(wanted, text) and not re.fullmatch(r"-[0.]+", text) else UNKNOWN
+    if base in ("uuid", "inet4", "inet6") or (not quoted and _NO_TEXT.fullmatch(text)):
+        return UNKNOWN
+    return text.rstrip(" ") if base == "char" else text
+
+
+def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
+    try:
+        if base == "bit":
+            return int(text[2:-1], 2) if text.lower().startswith("b'") else int(text)
+        if base == "year":
+            return int(text) if re.fullmatch(r"[1-9]\d{3}", text) else UNKNOWN
+        if pa.types.is_floating(column.arrow):
+            scale = inside.partition(",")[2]
+            return UNKNOWN if scale and _places(text) > int(scale) else float(text)
+        if base in ("decimal", "numeric", "dec", "fixed"):
+            return text if _places(text) <= int(inside.partition(",")[2] or 0) else UNKNOWN
+    except (ValueError, InvalidOperation):
+        return UNKNOWN
+    return int(text) if _INTEGER.fullmatch(text) else UNKNOWN
+
+
+def _places(text: str) -> int:
+    exponent = Decimal(text).as_tuple().exponent
+    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+
+
+def _label(texts: tuple[str, ...] | list[str], text: str, base: str) -> Any:
+    """The texts as the type has them, in its order: a collation takes `a` for `A`."""
+    if base == "enum":
+        return text if text in texts else UNKNOWN
+    chosen = set(text.split(",")) if text else set()
+    return ",".join(one for one in texts if one in chosen) if chosen <= set(texts) else UNKNOWN
+
+
+def _moment(text: str, base: str, inside: str) -> Any:
+    if base == "date":
+        return text if _DATE.fullmatch(text) else UNKNOWN
+    # A TIMESTAMP's is of the time zone of whoever ran the statement.
+    match = _DATETIME.fullmatch(text) if base == "datetime" else None
+    return text if match is not None and len(match[1] or "") <= int(inside or 0) else UNKNOWN

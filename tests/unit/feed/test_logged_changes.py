@@ -1,0 +1,70 @@
+"""What statements come to for the tables that are fed."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
+
+from relay.feed.logged_changes import DROPPED, TRUNCATED, UNKNOWN_CHANGE, LoggedChanges, logged_changes, shown
+
+
+def told(*texts: str, known: str = "orders", version: str = "5.6.24-log", **more: Any) -> LoggedChanges:
+    statements = [
+        {"file": "bin.000001", "transaction": 100 * number, "position": 100 * number, "end": 100 * number + 99, "statement": text,
+         "schema": "shop", "sql_mode": 0, "error_code": 0, "time": None, **more}
+        for number, text in enumerate(texts, 1)
+    ]  # fmt: skip
+    return logged_changes(statements, {}, lambda _place: version, [("shop", known)])
+
+
+def actions(found: LoggedChanges) -> list[tuple[str, str]]:
+    return [(one.key[1], one.action) for one in found.definitions]
+
+
+def test_a_statement_with_a_tables_name_in_another_case_may_mean_it() -> None:
+    found = told("TRUNCATE TABLE ORDERS")
+    assert actions(found) == [("orders", UNKNOWN_CHANGE), ("ORDERS", TRUNCATED)]
+    assert found.definitions[0].hides == "a statement that has its name in another case (TRUNCATE TABLE ORDERS)"
+
+
+def test_a_statement_with_the_name_as_it_is_means_that_table_alone() -> None:
+    assert actions(told("TRUNCATE TABLE orders")) == [("orders", TRUNCATED)]
+
+
+def test_a_drop_of_which_one_table_was_not_there_drops_the_others() -> None:
+    assert actions(told("DROP TABLE `orders`,`none`", error_code=1051)) == [("orders", DROPPED), ("none", DROPPED)]
+
+
+def test_a_definition_with_another_error_is_not_known() -> None:
+    assert actions(told("DROP TABLE `orders`", error_code=1205)) == [("orders", UNKNOWN_CHANGE)]
+
+
+def test_what_is_not_understood_is_about_tables_of_the_schemas_that_it_may_mean() -> None:
+    text = "CREATE TABLE orders (id INT PRIMARY KEY) SELECT * FROM old"
+    assert actions(told(text)) == [("orders", UNKNOWN_CHANGE)]
+    assert actions(told(text, schema="elsewhere")) == []
+    assert actions(told(text.replace("orders", "Shop.Orders"), schema="elsewhere")) == [("orders", UNKNOWN_CHANGE)]
+
+
+def test_no_string_of_a_statement_that_may_have_a_password_is_shown() -> None:
+    assert (
+        shown("ALTER TABLE t CONNECTION='mysql://u:secret@h/d', COMMENT 'x''y'", 80)
+        == "ALTER TABLE t CONNECTION='***', COMMENT '***'"
+    )
+    assert shown("ALTER TABLE t  COMMENT 'plain'", 80) == "ALTER TABLE t COMMENT 'plain'"
+
+
+def test_a_truncate_that_nobody_understands_may_be_of_any_table() -> None:
+    found = told("TRUNCATE TABLE")
+    assert not found.definitions
+    assert [one.words for one in found.unseen] == [None]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [("ANALYZE UPDATE orders SET a = 1", True), ("ANALYZE FORMAT=JSON DELETE FROM orders", True), ("ANALYZE TABLE orders", False),
+     ("ANALYZE LOCAL TABLE orders", False), ("ANALYZE NO_WRITE_TO_BINLOG TABLES orders", False)],
+)  # fmt: skip
+def test_an_analyze_changes_rows_where_it_runs_a_statement(text: str, changes: bool) -> None:
+    assert bool(told(text, version="10.11.6-MariaDB").unseen) is changes

@@ -1,0 +1,39 @@
+"""Defaults as a server stores them, which is not always as they are written; what is not certain is not known."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
+
+from relay.feed.rows.lake_columns import lake_column
+from relay.feed.rows.partial_images import default_value
+from relay.feed.rows.stored_default import UNKNOWN
+from relay.schema_history.tables.source_table import Column
+
+
+def stored(kind: str, default: str | None) -> Any:
+    charset = "utf8mb4" if kind.startswith(("char", "varchar", "enum", "set")) else ""
+    made = lake_column(Column("c", kind, charset, default=default))
+    assert made is not None
+    found = default_value(made)
+    return "?" if found is UNKNOWN else found
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "value"),
+    [
+        ("varchar(9)", " ", " "), ("varchar(9)", "'NULL'", "NULL"), ("varchar(9)", "NULL", None), ("varchar(9)", "0x41", "?"),
+        ("varchar(9)", "'0x41'", "0x41"), ("varchar(9)", "1e3", "?"), ("varchar(9)", "007", "007"), ("varchar(9)", "x'41'", "?"),
+        ("varchar(9)", "user()", "?"), ("char(5)", "a  ", "a"), ("enum('A','B')", "A", "A"), ("enum('A','B')", "a", "?"),
+        ("set('x','y')", "y,x", "x,y"), ("set('x','y')", "", ""), ("set('x','y')", "X", "?"), ("time", "12:00", "?"),
+        ("time", "12:00:00", "12:00:00"), ("time(3)", "12:00:00", "?"), ("time(3)", "12:00:00.000", "12:00:00.000"),
+        ("year(4)", "99", "?"), ("year(4)", "1999", 1999), ("decimal(50,5)", "1.5", "?"), ("decimal(50,5)", "1.50000", "1.50000"),
+        ("decimal(5,2)", "1.555", "?"), ("decimal(5,2)", "1.5", "1.5"), ("date", "2020-1-2", "?"), ("date", "2020-01-02", "2020-01-02"),
+        ("datetime", "2020-01-02 03:04:05.6", "?"), ("datetime(3)", "2020-01-02 03:04:05.6", "2020-01-02 03:04:05.6"),
+        ("timestamp", "2020-01-02 00:00:00", "?"), ("int(11)", "5", 5), ("int(11)", "1.5", "?"), ("float(7,2)", "0.125", "?"),
+        ("double", "0.125", 0.125), ("bit(4)", "b'101'", 5), ("varbinary(3)", "a", "?"), ("uuid", "x", "?"),
+    ],
+)  # fmt: skip
+def test_a_default_is_what_a_row_has(kind: str, default: str, value: Any) -> None:
+    assert stored(kind, default) == value
