@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 
 from protocol.position import Position
 from relay.audit.decode.arrow_arrays import dictionary
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places, parsed_position
-from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
+from relay.audit.plan.schemas import CHANGES, LEVELS, arrow_schema, known_columns
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import EXECUTED, OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
 from relay.audit.typed.newest_definition import newest_columns
-from relay.audit.typed.table_changes import CHANGES, change_options, changes_schema, read_changes, wanted_of_table
+from relay.audit.typed.table_changes import change_options, changes_schema, read_changes, wanted_of_table
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MODES: Final = ("permissive", "failfast")

@@ -1,10 +1,15 @@
-"""The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`."""
+"""The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`.
+
+Spark has a process of its own make the source, another plan it, and others read; each imports this module, and then only
+what it does: all of it would be a third of a second for each.
+"""
 
 import functools
 import json
+import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,29 +17,20 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.types import StructField, StructType
 
 from protocol.position import Position
-from relay.audit.decode.levels import ReadOptions
-from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, StreamBounds, limits_reads, starting_position
-from relay.audit.plan.places import parsed_position
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.pushdown import push
-from relay.audit.plan.schemas import LEVELS, known_columns
+from relay.audit.plan.schemas import CHANGES, LEVELS, known_columns
 from relay.audit.plan.store import has_password, whole_path
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.plan.whole_read import EVERY, OF_FILES, ONCE, OVERLAPS, SPLIT_BYTES, WholeRead, splits_of_read
 from relay.audit.sent_reader import SentReader
-from relay.audit.spark_task import SplitTask, tasks_of
-from relay.audit.spark_types import read_for_spark, spark_type
+from relay.audit.spark_types import spark_type
 from relay.audit.typed.column_kinds import TypedColumn
-from relay.audit.typed.newest_definition import newest_columns
-from relay.audit.typed.table_changes import (
-    CHANGES,
-    OWN,
-    OWN_ON_REQUEST,
-    ChangeOptions,
-    change_kinds,
-    change_options,
-    wanted_of_table,
-)
 from relay.process.interpreter import keep_what_is_here
+
+if TYPE_CHECKING:
+    from relay.audit.micro_batches import BinlogStreamReader, StreamBounds
+    from relay.audit.typed.table_changes import ChangeOptions
 
 _BATCH_OPTIONS: Final = (
     "level",
@@ -112,6 +108,7 @@ class BinlogDataSource(DataSource):
 
         With CREATE TABLE the options are written down in it: Spark (seen in 4.3) does not give them when the table is read.
         """
+        _keep_modules_of_planner()
         text = self.options.get("columns")
         names = None if text is None else [name.strip() for name in text.split(",")]
         if self._level() == CHANGES:
@@ -130,6 +127,9 @@ class BinlogDataSource(DataSource):
         return known, names or list(LEVELS[level])
 
     def _columns_of_table(self, names: list[str] | None) -> tuple[dict[str, str], list[str]]:
+        from relay.audit.typed.newest_definition import newest_columns
+        from relay.audit.typed.table_changes import change_kinds, change_options
+
         table = self._table()
         try:
             columns = newest_columns(self._paths(), table, self._ending_position())
@@ -164,12 +164,14 @@ class BinlogDataSource(DataSource):
             since=since,
             until=until,
         )
-        if isinstance(options, ChangeOptions) and self._pushdown():
+        if self._level() == CHANGES and self._pushdown():
             raise BadOption("level changes takes no filters from Spark: leave pushdown out")
         return kind(read, options)
 
-    def streamReader(self, schema: StructType) -> BinlogStreamReader:
+    def streamReader(self, schema: StructType) -> "BinlogStreamReader":
         """A reader of micro-batches of the columns in `schema`."""
+        from relay.audit.micro_batches import BinlogStreamReader
+
         self._take_options_of(schema)
         self._paths()
         options = self._read_options(schema)
@@ -181,7 +183,9 @@ class BinlogDataSource(DataSource):
         once = self._of_files() not in OF_FILES and self._overlap() != EVERY
         return BinlogStreamReader(self._paths(), self._split_bytes(), options, self._bounds(), once=once)
 
-    def _bounds(self) -> StreamBounds:
+    def _bounds(self) -> "StreamBounds":
+        from relay.audit.micro_batches import EARLIEST, StreamBounds, starting_position
+
         starts = [name for name in _STARTS if self.options.get(name) is not None]
         if len(starts) > 1:
             raise BadOption(f"{' and '.join(starts)} are both there; a stream has one start")
@@ -203,6 +207,8 @@ class BinlogDataSource(DataSource):
         )
 
     def _limit(self, name: str, least: int, of_what: str) -> int | None:
+        from relay.audit.micro_batches import limits_reads
+
         text = self.options.get(name)
         if text is None:
             return None
@@ -219,7 +225,12 @@ class BinlogDataSource(DataSource):
         return text == "true"
 
     def _starting_position(self) -> Position | None:
-        text = self.options.get("startingPosition", EARLIEST)
+        text = self.options.get("startingPosition")
+        if text is None:
+            return None
+        from relay.audit.micro_batches import EARLIEST
+        from relay.audit.plan.places import parsed_position
+
         place = parsed_position(text)
         if place is None and text != EARLIEST:
             raise BadOption(
@@ -231,6 +242,8 @@ class BinlogDataSource(DataSource):
         text = self.options.get("endingPosition")
         if text is None:
             return None
+        from relay.audit.plan.places import parsed_position
+
         place = parsed_position(text)
         if place is None:
             raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
@@ -252,7 +265,9 @@ class BinlogDataSource(DataSource):
     def _table(self) -> str:
         return str(self.options.get("table") or "")
 
-    def _change_options(self, schema: StructType) -> ChangeOptions:
+    def _change_options(self, schema: StructType) -> "ChangeOptions":
+        from relay.audit.typed.table_changes import OWN, OWN_ON_REQUEST, change_options
+
         own = {*OWN, *OWN_ON_REQUEST}
         columns = [TypedColumn(field.name, field.dataType.simpleString()) for field in schema if field.name not in own]
         names = schema.fieldNames()
@@ -261,7 +276,7 @@ class BinlogDataSource(DataSource):
         except ValueError as error:
             raise BadOption(str(error)) from None
 
-    def _read_options(self, schema: StructType) -> ReadOptions | ChangeOptions:
+    def _read_options(self, schema: StructType) -> "ReadOptions | ChangeOptions":
         level = self._level()
         if level == CHANGES:
             return self._change_options(schema)
@@ -360,28 +375,43 @@ def _as_load_gives(options: MutableMapping[str, str]) -> MutableMapping[str, str
 
 @functools.cache
 def _keep_modules() -> None:
-    """Once in a worker, which looks for garbage after each task."""
+    """Once in a process of Spark's, which looks for garbage after each thing that it does."""
     keep_what_is_here()
+
+
+def _keep_modules_of_planner() -> None:
+    """Spark (seen in 4.3) marks its processes; `schema` and `partitions` may be called by anybody else."""
+    if "SPARK_PYTHON_RUNTIME" in os.environ:
+        _keep_modules()
 
 
 class BinlogReader(SentReader, DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
-    def __init__(self, read: WholeRead, options: ReadOptions | ChangeOptions) -> None:
+    def __init__(self, read: WholeRead, options: "ReadOptions | ChangeOptions") -> None:
         self._read = read
         self._options = options
-        if isinstance(options, ChangeOptions):
-            self._wanted = wanted_of_table(options.table, read.since, read.until)
-        else:
+        if isinstance(options, ReadOptions):
             self._wanted = Wanted()
             keep_times(options.level, read.since, read.until, self._wanted)
+        else:
+            from relay.audit.typed.table_changes import wanted_of_table
+
+            self._wanted = wanted_of_table(options.table, read.since, read.until)
 
     def partitions(self) -> Sequence[InputPartition]:
         """What each task reads."""
-        return tasks_of(splits_of_read(self._read, self._wanted), self._read.split_bytes)
+        from relay.audit.spark_task import tasks_of
+
+        tasks = tasks_of(splits_of_read(self._read, self._wanted), self._read.split_bytes)
+        _keep_modules_of_planner()
+        return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
+        from relay.audit.spark_batches import read_for_spark
+        from relay.audit.spark_task import SplitTask
+
         # Spark hands out one partition of its own where `partitions` gave none.
         if isinstance(partition, SplitTask):
             _keep_modules()

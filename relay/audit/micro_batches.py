@@ -15,12 +15,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from protocol.position import Position
 from relay.audit.decode.found_places import place_after, place_behind, place_of_time
-from relay.audit.decode.levels import ReadOptions
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.places import Places, parsed_position
 from relay.audit.plan.wanted import Wanted
 from relay.audit.sent_reader import SentReader
+from relay.audit.spark_batches import read_for_spark
 from relay.audit.spark_task import SplitTask, tasks_of
-from relay.audit.spark_types import read_for_spark
 from relay.audit.typed.table_changes import ChangeOptions, wanted_of_table
 
 try:

@@ -20,7 +20,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from relay.audit.datasource import BinlogDataSource, PushingReader
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
 from relay.audit.plan.series_files import find_files

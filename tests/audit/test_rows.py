@@ -13,7 +13,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.read_finding import BinlogUnreadable
@@ -206,6 +207,28 @@ def test_columns_are_named_as_the_relay_recorded_them(tmp_path: Path) -> None:
     path = write(tmp_path, "bin.000001", shop_binlog(1).data)
     recorded(tmp_path, "id", 'was "so"')
     assert json.loads(after(path)[0]) == {"id": 0, 'was "so"': "row 0"}
+
+
+@pytest.mark.parametrize(
+    ("charset", "logged", "text"),
+    [
+        ("latin1", b"eight or more plain!", "eight or more plain!"),
+        ("latin1", b'says "so" \\ and\n\x00\x80', 'says "so" \\ and\n\0\u20ac'),
+        ("latin1", b"plain until \xe9t\xe9 \xdf", "plain until \xe9t\xe9 \xdf"),
+        ("swe7", b"b[ttre k\\p o m]nga", "b\xc4ttre k\xd6p o m\xc5nga"),
+    ],
+)
+def test_text_of_one_byte_a_character_comes_out_as_it_was_written(
+    tmp_path: Path, charset: str, logged: bytes, text: str
+) -> None:
+    binlog = BinlogBuilder().begin()
+    add_map(binlog, b"orders")
+    add_rows(binlog, 30, b"\0" + struct.pack("<iB", 1, len(logged)) + logged)
+    path = write(tmp_path, "bin.000001", binlog.xid().data)
+    columns = (Column("id", "int(11)"), Column("t", "varchar(20)", charset))
+    known = table_line(table_facts(Table("shop", "orders", "InnoDB", columns)), "bin.000001", 4)
+    (tmp_path / "source-schema.jsonl").write_text(line("watched", "bin.000001", 4) + known)
+    assert json.loads(after(path)[0]) == {"id": 1, "t": text}
 
 
 def test_names_that_were_written_anew_are_seen_at_once(tmp_path: Path) -> None:

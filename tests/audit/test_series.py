@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.decode.levels import ReadOptions
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.micro_batches import BinlogStreamReader
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import BinlogUnreadable

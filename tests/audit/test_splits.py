@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.read_finding import BinlogUnreadable
 from relay.audit.plan.schemas import LEVELS

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 
 from protocol.position import Position
 from relay.audit.decode.found_places import GtidsNotThere
-from relay.audit.decode.levels import ReadOptions
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
 from relay.audit.plan.packed_store import ArchiveStore
 from relay.audit.plan.places import PositionGone

@@ -57,7 +57,7 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
         directory,
         size=1 if quick else 1 << 30,
         turns=1 if quick else 3,
-        small_queries=() if quick else audit.SMALL_QUERIES,
+        young_queries=() if quick else audit.YOUNG_QUERIES,
     ),
     "tiers": lambda source, directory, quick: tiers.run(
         source, directory, turns=1 if quick else 5, files=30 if quick else 10_000

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from deploy.servers import SERVERS, Server
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.series_files import NothingToRead, find_files
 from relay.audit.plan.splits import plan

@@ -14,7 +14,7 @@ from protocol.binlog.schema.column_charsets import characters, codec_of_charset
 if not cython.compiled:
     from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_code_point, put_string
-    from protocol.kernel.pure import Bytes, Writable, shorts_of
+    from protocol.kernel.pure import Bytes, Writable, copy_plain, shorts_of
 
 
 def wide_unit(p: Bytes, at: int, mode: int) -> int:
@@ -40,6 +40,7 @@ class CharsetText:
         self.failure: BaseException | None = None  # what went wrong where nothing can be raised
         self.table_bytes = bytearray()
         self.tables = shorts_of(self.table_bytes)
+        self.ascii_tables = 0  # a bit for each table in which ASCII is itself
 
     def mode_of(self, charset: str | None) -> int:
         """The mode of a character set; of one that is not known (None, or a name nobody had) UTF-8's."""
@@ -49,7 +50,10 @@ class CharsetText:
             table = characters(charset)
             codec = codec_of_charset(charset)
             if table is not None:
-                self.modes[charset] = CHARSET_SINGLE_BYTE + len(self.table_bytes) // 512
+                number = len(self.table_bytes) // 512
+                self.modes[charset] = CHARSET_SINGLE_BYTE + number
+                if number < 64 and list(table[:128]) == list(range(128)):
+                    self.ascii_tables |= 1 << number
                 self.table_bytes = self.table_bytes + array("H", table).tobytes()
                 self.tables = shorts_of(self.table_bytes)
             elif codec is not None:
@@ -72,17 +76,27 @@ class CharsetText:
         return self.put_wide(out, at, room, p, start, stop, mode)
 
     def put_single_byte(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int, table: int) -> int:
-        if room - at < 16:
+        if room - at < SPARE_ROUND:
             return NO_ROOM
+        number = table >> 8
+        is_ascii = number < 64 and self.ascii_tables >> number & 1
         out[at] = 34
         at += 1
-        for i in range(start, stop):
-            if room - at < 16:
+        i = start
+        while i < stop:
+            if room - at < SPARE_ROUND:
                 return NO_ROOM
-            c = self.tables[table + p[i]]
-            if c == NO_CHARACTER:
-                return VALUE_INVALID
-            at = put_code_point(out, at, c)
+            if is_ascii:
+                plain = copy_plain(out, at, room - SPARE_ROUND, p, i, stop)
+                at += plain
+                i += plain
+            near = i + 8
+            while i < stop and i < near:
+                c = self.tables[table + p[i]]
+                if c == NO_CHARACTER:
+                    return VALUE_INVALID
+                at = put_code_point(out, at, c)
+                i += 1
         out[at] = 34
         return at + 1
 

@@ -14,7 +14,8 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.overlap import executed_before
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.places import Places

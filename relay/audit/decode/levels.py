@@ -1,7 +1,7 @@
 """A split as Arrow batches: events, transactions, or only what is wrong."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from protocol.columns.statement_columns import StatementBatch, StatementColumns
 from protocol.columns.transaction_columns import TransactionBatch, TransactionColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.other_findings import OtherFindings
-from relay.audit.decode.rows import RowOptions, read_rows
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.decode.split_reader import SplitReader
 from relay.audit.decode.time_filter import RowFilter
 from relay.audit.decode.unpack import take_run
@@ -47,19 +47,6 @@ _FINDING_TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAM
 _FIRST_OF_TRANSACTIONS: Final = ROWS_UNREADABLE
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How a split is read: the level, its columns in order, and whether the first finding is an error.
-
-    values: of level rows, also each value of the images in a column of its own, behind the others (see value_columns).
-    """
-
-    level: str
-    columns: tuple[str, ...]
-    failfast: bool
-    values: bool = False
-
-
 def read_split(
     store: Store, split: Split, options: ReadOptions, wanted: Wanted, *, keeps: bool = False
 ) -> Iterator[pa.RecordBatch]:
@@ -73,6 +60,9 @@ def read_split(
         yield from _finding_batch(finding, split, options)
     reader = SplitReader(store, split)
     if options.level == "rows":
+        # with all that tells what tables were like: a tenth of a second, which other levels need not spend
+        from relay.audit.decode.rows import RowOptions, read_rows
+
         batches = read_rows(store, reader, split, RowOptions(options.columns, options.failfast, options.values), wanted)
     elif _leaves_events_out(options, wanted):
         others = OtherFindings(reader, split, options.level, options.columns, failfast=options.failfast)

@@ -129,6 +129,8 @@ LEVELS: Final = {
     "table_maps": TABLE_MAPS,
     "findings": FINDINGS,
 }
+CHANGES: Final = "changes"
+"""One more level, whose columns are those of one table."""
 ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "events": EVENTS_ON_REQUEST,
     "transactions": {"finding_text": "string", "closed_by": "string"},

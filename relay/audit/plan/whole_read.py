@@ -3,15 +3,13 @@
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from protocol.position import Position
-from relay.audit.plan.overlap import Overlap
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.places import Places
-from relay.audit.plan.series_files import files_up_to, find_files
-from relay.audit.plan.splits import Split, plan, written_between
 from relay.audit.plan.wanted import Wanted
+
+if TYPE_CHECKING:
+    from relay.audit.plan.splits import Split
 
 SPLIT_BYTES: Final = 128 << 20
 ONCE: Final = "once"
@@ -49,7 +47,7 @@ class WholeRead:
     until: datetime | None = None
 
 
-def splits_of_read(read: WholeRead, wanted: Wanted) -> list[Split]:
+def splits_of_read(read: WholeRead, wanted: Wanted) -> "list[Split]":
     """The splits, in order. Raises: NothingToRead, PositionGone, PositionInside, OSError."""
     held = None if read.overlap == EVERY or read.level in OF_FILES else read.overlap == ONCE
     splits = _all_of(read, wanted, held) if read.start is None else _from(read, read.start, held)
@@ -60,15 +58,23 @@ def splits_of_read(read: WholeRead, wanted: Wanted) -> list[Split]:
     return splits
 
 
-def _from(read: WholeRead, start: Position, held: bool | None) -> list[Split]:
+def _from(read: WholeRead, start: Position, held: bool | None) -> "list[Split]":
     """From a place on; what was written while it was planned may be in it or not."""
+    from relay.audit.plan.places import Places
+
     places = Places(read.paths)
     places.checked(start, "start")
     end = places.newest(start) if read.end is None else places.checked(read.end, "end")
     return places.between(start, end, read.split_bytes, held=held)
 
 
-def _all_of(read: WholeRead, wanted: Wanted, held: bool | None) -> list[Split]:
+def _all_of(read: WholeRead, wanted: Wanted, held: bool | None) -> "list[Split]":
+    # A tenth of a second, which a process that only says what is to be read, or reads it, need not spend.
+    from relay.audit.plan.overlap import Overlap
+    from relay.audit.plan.packed_store import store_of
+    from relay.audit.plan.series_files import files_up_to, find_files
+    from relay.audit.plan.splits import plan, written_between
+
     store = store_of(read.paths[0])
     files = find_files(store, *read.paths)
     if read.end is not None:

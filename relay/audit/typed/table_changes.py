@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.decode.levels import read_split
+from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.read_finding import BinlogUnreadable
+from relay.audit.plan.schemas import CHANGES
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
 from relay.audit.plan.wanted import Wanted, keep_times
@@ -17,8 +19,6 @@ from relay.audit.typed.column_kinds import TypedColumn, arrow_type, column_names
 from relay.audit.typed.newest_definition import named_table
 from relay.audit.typed.typed_values import typed_array
 
-CHANGES: Final = "changes"
-"""The level's name."""
 OWN: Final = {
     "_change_type": "string",
     "_commit_version": "bigint",
