@@ -4,10 +4,10 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from relay.audit.feeding.feed_query import feed_query
+from relay.audit.feeding.feed_query import feed_query, follow_query
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["--once"]):
         sys.exit(__doc__)
-    query = feed_query(SparkSession.builder.getOrCreate(), sys.argv[1], sys.argv[2], once=bool(sys.argv[3:]))
-    query.awaitTermination()
+    spark = SparkSession.builder.getOrCreate()
+    follow_query(lambda: feed_query(spark, sys.argv[1], sys.argv[2], once=bool(sys.argv[3:])))

@@ -19,7 +19,6 @@ from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
 from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.runner.files_read import read_head
 from relay.binlog_file.file_bytes import read_bytes
@@ -225,40 +224,52 @@ class ArchiveReading:
 
     def rows(
         self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
-    ) -> pa.Table:
-        """The changed rows in [start, end). `schemas`: of these only."""
+    ) -> Iterator[pa.Table]:
+        """The changed rows in [start, end), some at a time. `schemas`: of these only."""
         if not wanted.values:
-            return self._read("rows", ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
+            yield from self._batches(ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
+            return
         columns = tuple(one for one in ROW_COLUMNS if wanted.images or one not in _IMAGES)
-        found = arrow.read_values(self.path, columns, start=self.text(start), end=self.text(end), schemas=schemas)
-        batches = [pa.Table.from_batches([one]) for one in found]
-        if not batches:
-            return pa.schema([("sequence", pa.int64()), *arrow_schema("rows", columns[1:])]).empty_table()
-        return pa.concat_tables(batches, promote_options="default")
+        for batch in arrow.read_values(self.path, columns, start=self.text(start), end=self.text(end), schemas=schemas):
+            yield pa.Table.from_batches([batch])
 
-    def rows_of(self, start: FeedPlace, end: FeedPlace, key: TableName) -> pa.Table:
-        """The changed rows of one table in [start, end)."""
-        return self._read("rows", ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
+    def rows_of(self, start: FeedPlace, end: FeedPlace, key: TableName) -> Iterator[pa.Table]:
+        """The changed rows of one table in [start, end), some at a time."""
+        yield from self._batches(ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
 
-    def _read(
+    def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
+        """What all changed rows in [start, end) are, without their values, some at a time."""
+        yield from self._batches(("file", "transaction", "operation"), start, end, {})
+
+    def _batches(
+        self, columns: tuple[str, ...], start: FeedPlace, end: FeedPlace, where: Mapping[str, Sequence[str]]
+    ) -> Iterator[pa.Table]:
+        with self._reader("rows", columns, start, end, where) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+    def _read(self, level: str, columns: tuple[str, ...], start: FeedPlace, end: FeedPlace) -> pa.Table:
+        with self._reader(level, columns, start, end, {}) as reader:
+            return reader.read_all()
+
+    def _reader(
         self,
         level: str,
         columns: tuple[str, ...],
         start: FeedPlace,
         end: FeedPlace,
-        where: Mapping[str, Sequence[str]] | None = None,
-    ) -> pa.Table:
-        with arrow.read(
+        where: Mapping[str, Sequence[str]],
+    ) -> pa.RecordBatchReader:
+        return arrow.read(
             self.path,
             level,
             columns=columns,
             start=self.text(start),
             end=self.text(end),
-            where=where or {},
+            where=where,
             overlap="executed",
             keeps=True,
-        ) as reader:
-            return reader.read_all()
+        )
 
     def schema(self, file: str, stop: int | None) -> RecordedSchema:
         """What tables there were in the source that wrote `file`, up to `stop` in it."""

@@ -28,8 +28,8 @@ class BatchesAhead:
         if pending is not None and pending[0] == place and (upto is None or pending[1] <= upto):
             batch = pending[2].result()
         else:
-            if pending is not None and not pending[2].cancel():
-                wait([pending[2]])
+            if pending is not None:
+                _throw_away(pending[2])
             end = self._reach(place, upto)
             if end <= place:
                 return None
@@ -66,4 +66,15 @@ class BatchesAhead:
 
     def close(self) -> None:
         """What is being read is thrown away."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            _throw_away(pending[2])
         self._reader.shutdown(wait=True, cancel_futures=True)
+
+
+def _throw_away(pending: Future[FeedBatch]) -> None:
+    """What is read is not read to be applied."""
+    if not pending.cancel():
+        wait([pending])
+        if pending.exception() is None:
+            pending.result().close()

@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.fed_table import unseen_at
-from relay.feed.feed_batch import AT, FeedBatch, TablePart, no_rows, with_places
+from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.rows.net_changes import literal
+from relay.feed.rows.row_places import AT, with_places
+from relay.feed.spool.part_rows import PartRows
 from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
@@ -75,7 +77,7 @@ def note_cascades(
 
 
 def _add_unseen(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
-    batch.parts.setdefault(key, TablePart(key, no_rows())).unseen.append(unseen_at(place, reason))
+    batch.parts.setdefault(key, TablePart(key)).unseen.append(unseen_at(place, reason))
 
 
 def _folded(key: TableName) -> TableName:
@@ -121,18 +123,18 @@ class _Changes:
         self._reading = reading
         self._connection = connection
         self._batch = batch
-        self._parts = {
-            _folded(key): part.rows for key, part in batch.parts.items() if "after" in part.rows.column_names
-        }
+        self._parts = {_folded(key): part.rows for key, part in batch.parts.items() if part.rows.has("after")}
         self._cascades: dict[tuple[TableName, ForeignKey], int | None] = {}
 
     def first(self) -> int | None:
         """The place of the first transaction that changed or deleted a row of any table; None: there is none."""
         found = [one.start.version for one in self._batch.unseen if one.may_cascade]
         if not self._logged:
-            rows = with_places(self._reading.rows(self._batch.start, self._batch.end, None))
-            changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
-            found += [int(pc.min(changed.column(AT)).as_py())] if changed.num_rows else []
+            for rows in self._reading.changed_rows(self._batch.start, self._batch.end):
+                changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
+                if changed.num_rows:
+                    found.append(int(pc.min(with_places(changed).column(AT)).as_py()))
+                    break  # they are in order
         return min(found, default=None)
 
     def first_cascade(self, parent: TableName, key: ForeignKey) -> int | None:
@@ -142,15 +144,19 @@ class _Changes:
             found = [one.start.version for one in self._batch.unseen if one.may_cascade and one.names(parent)]
             if not self._logged:
                 table = self._reading.table(parent, self._batch.end, self._batch.end)
-                place = _first_cascade(self._connection, self._rows(parent), key, table)
-                found += [place] if place is not None else []
+                for rows in self._rows(parent).pieces():
+                    place = _first_cascade(self._connection, rows, key, table)
+                    if place is not None:
+                        found.append(place)
+                        break  # they are in order
             self._cascades[parent, key] = min(found, default=None)
         return self._cascades[parent, key]
 
-    def _rows(self, key: TableName) -> pa.Table:
+    def _rows(self, key: TableName) -> PartRows:
         folded = _folded(key)
         if folded not in self._parts:
-            self._parts[folded] = with_places(self._reading.rows_of(self._batch.start, self._batch.end, key))
+            images = self._reading.rows_of(self._batch.start, self._batch.end, key)
+            self._parts[folded] = self._batch.spool().add_all(images).part(key)
         return self._parts[folded]
 
 

@@ -3,7 +3,8 @@
 import fnmatch
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import duckdb
@@ -14,7 +15,7 @@ from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
-from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
+from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
@@ -48,6 +49,17 @@ class FedTables:
         return None if any(mark in one for one in found for mark in "*?[") else sorted(found)
 
 
+@dataclass(frozen=True, slots=True)
+class FeedLimits:
+    """`batch_bytes`: of binlog that is applied at once, but for a transaction that is larger. `space`: for the rows of a batch."""
+
+    batch_bytes: int = 16 << 20
+    space: BatchSpace = field(default_factory=BatchSpace)
+
+
+NO_LIMITS: Final = FeedLimits()
+
+
 @dataclass(slots=True)
 class FeedCounts:
     """What was done so far."""
@@ -68,7 +80,7 @@ class FeedEngine:
         settings: FeedSettings,
         connection: duckdb.DuckDBPyConnection,
         start: str = "earliest",
-        most_bytes: int = 16 << 20,
+        limits: FeedLimits = NO_LIMITS,
     ) -> None:
         self.reading = reading
         self.lake = lake
@@ -78,9 +90,9 @@ class FeedEngine:
         self.tables: dict[TableName, FedTable] = {}
         self.connection = connection
         self._start = start
-        self._most_bytes = most_bytes
+        self._limits = limits
         # Its own: what is read ahead is read in another thread.
-        self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, most_bytes)
+        self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
         self.progress = ProgressTable(lake, named, settings.modes)
         first = self.progress.first_choice
@@ -198,10 +210,18 @@ class FeedEngine:
         def is_passed(key: TableName, place: FeedPlace) -> bool:
             return key in fed and fed[key] > place
 
-        return WantedTables(self.choice, list(self.tables), self.choice.schemas, is_passed, parts)
+        return WantedTables(self.choice, list(self.tables), self.choice.schemas, is_passed, parts, self._limits.space)
 
     def apply(self, batch: FeedBatch) -> None:
-        """Brings all tables to the batch's end. Raises: FeedStop."""
+        """Brings all tables to the batch's end, and closes it. Raises: FeedStop; SpoolFull, with nothing of the table in the lake."""
+        directory = self._limits.space.directory
+        try:
+            with directory.told_when_full() if directory is not None else nullcontext():
+                self._apply(batch)
+        finally:
+            batch.close()
+
+    def _apply(self, batch: FeedBatch) -> None:
         self._announce(batch)
         fed = {key for key, table in self.tables.items() if table.is_exact or table.place is None}
         note_cascades(self.reading, self.connection, batch, fed, self.settings.has_no_cascades)
@@ -209,9 +229,7 @@ class FeedEngine:
         stops: list[FeedStop] = []
         keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
         for key in sorted(keys):
-            part = batch.parts.get(key)
-            if part is None:
-                part = TablePart(key, no_rows())
+            part = batch.parts.get(key) or TablePart(key)
             table = self.table(key)
             try:
                 table.apply(batch, part)
@@ -231,9 +249,11 @@ class FeedEngine:
             raise batch.stop
 
     def let_go(self) -> None:
-        """The last call: nothing is read ahead any more, and DuckDB's threads end. A process that ends under them is aborted, now and then."""
+        """The last call: nothing is read ahead any more, DuckDB's threads end, and nothing is left of what was on disk."""
         self._batches.close()
         self.connection.close()
+        if self._limits.space.directory is not None:
+            self._limits.space.directory.close()
 
     def _announce(self, batch: FeedBatch) -> None:
         """Writes down which tables are to come, before any table is beyond the batch's start: one that is not there yet tells no place."""
@@ -259,7 +279,9 @@ class FeedEngine:
         def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:
             note_cascades(self.reading, self.connection, some, keys, self.settings.has_no_cascades)
 
-        TableRenames(self.reading, table, self.choice, cascades, self._most_bytes).apply(batch)
+        TableRenames(self.reading, table, self.choice, cascades, self._limits.batch_bytes, self._limits.space).apply(
+            batch
+        )
 
     def close(self) -> None:
         """Writes down how far all tables are."""

@@ -3,6 +3,7 @@
 import fnmatch
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,17 +13,18 @@ import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
-from relay.feed.feed_batch import AT, FeedBatch, TablePart, with_places
+from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
-from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
+from relay.feed.net_of_part import NetOfPart
+from relay.feed.rows.equal_rows import OWN_NAME
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
-from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
-from relay.feed.rows.partial_images import completed_changes
-from relay.feed.rows.value_changes import SHAPE, value_changes
+from relay.feed.rows.net_changes import TableRows
+from relay.feed.rows.row_places import AT, with_places
+from relay.feed.spool.part_rows import PartRows
 from relay.schema_history.tables.source_table import Table, TableName
 
 CURRENT: Final = "current"
@@ -134,33 +136,30 @@ class FedTable:
         for one in (*batch.unseen, *part.unseen):
             if self._is_touched(one, batch, part):
                 self.mark_stale(self.history, one)
-        rows = behind(part.rows, place)
-        rows = self._kept(rows, batch, self._engine(part, batch))
-        tables = [rows.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)]
+        rows = self._kept(part.rows.behind(place), batch, self._engine(part, batch))
         told = [one for one in part.definitions if place is None or one.start >= place]
-        if told:
-            tables.append(_definition_rows(told))
-        table = pa.concat_tables(tables)
-        if table.num_rows:
-            self.history.append(
-                table.sort_by([("sequence", "ascending"), ("row", "ascending")]) if told else table, batch.end
-            )
+        tables = with_definitions(rows.pieces(), told)
+        if rows.is_small:
+            few = list(tables)
+            if few:
+                self.history.append(pa.concat_tables(few), batch.end)
+            return
+        batches = (one for table in tables for one in table.to_batches())
+        self.history.append(pa.RecordBatchReader.from_batches(CHANGE_COLUMNS, batches), batch.end)
 
     def _engine(self, part: TablePart, batch: FeedBatch) -> str:
-        if not part.rows.num_rows or not (batch.rolled_back or batch.prepared):
+        if not (batch.rolled_back or batch.prepared) or not part.rows.num_rows:
             return ""
-        first = part.rows.slice(0, 1).to_pylist()[0]
+        first, _last = part.rows.ends()
         found = self.definition_at(FeedPlace.at(first["file"], first["position"]), batch.end)
         return found.engine.lower() if found is not None else ""
 
-    def _kept(self, rows: pa.Table, batch: FeedBatch, engine: str) -> pa.Table:
+    def _kept(self, rows: PartRows, batch: FeedBatch, engine: str) -> PartRows:
         """The rows without those that the source took back, or has not decided about."""
         away = set(batch.prepared)
         if engine not in _KEEPS:
             away |= batch.rolled_back
-        if not away or not rows.num_rows:
-            return rows
-        return rows.filter(pc.invert(pc.is_in(rows.column(AT), pa.array(sorted(away), pa.int64()))))
+        return rows.but(away) if away else rows
 
     def _apply_current(self, batch: FeedBatch, part: TablePart) -> None:
         rows = self._kept(part.rows, batch, self._engine(part, batch))
@@ -174,13 +173,13 @@ class FedTable:
                 self.mark_stale(self.current, one)
                 continue
             if one.action != RENAMED and (self.current is not None or one.action == CREATED):
-                self._apply_rows(between(rows, applied, one.start), one.start, batch)
-                own = one.made_anew or between(rows, one.start, one.end).num_rows
+                self._apply_rows(rows.between(applied, one.start), one.start, batch)
+                own = one.made_anew or rows.between(one.start, one.end).num_rows
                 self._apply_definition(one, one.start if own else one.end, batch)
             applied = one.start
-        self._apply_rows(between(rows, applied, None), batch.end, batch)
+        self._apply_rows(rows.between(applied, None), batch.end, batch)
 
-    def _apply_rows(self, rows: pa.Table, place: FeedPlace, batch: FeedBatch) -> None:
+    def _apply_rows(self, rows: PartRows, place: FeedPlace, batch: FeedBatch) -> None:
         if self.current is None and self._settings.assume_empty and rows.num_rows:
             self._create_assumed(rows, batch)
         if self.current is None or not rows.num_rows:
@@ -188,45 +187,43 @@ class FedTable:
         fed = self.current.place
         if fed is not None and fed >= place:
             return
-        rows = behind(rows, fed)
+        rows = rows.behind(fed)
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
-        if not told.key:
-            # Of one that is stale, or that a snapshot is to load, rows may be missing.
-            lenient = any(self.current.properties.get(name) for name in (STALE_FROM, SNAPSHOT))
-            changes = self._with_images(rows, batch).select(CHANGES.names)
-            some = equal_row_changes(self._connection, changes, told, self.current.scan, lenient=lenient)
-            if some.num_rows:
-                self.current.merge(some, OWN_NAME, place)
-            self.rows += rows.num_rows
-            return
-        net = value_changes(self._connection, rows, told) if SHAPE in rows.column_names else None
-        if net is None:
-            net = self._net_of_images(self.current, rows, told, batch)
-        if net.num_rows:
-            self.current.merge(net, lake_key(known), place)
-        self.rows += rows.num_rows
-
-    def _net_of_images(self, current: LakeTable, rows: pa.Table, told: TableRows, batch: FeedBatch) -> pa.Table:
-        """Net changes by the images of rows."""
-        changes = self._with_images(rows, batch).select(CHANGES.names)
-        try:
-            return net_changes(self._connection, changes, told)
-        except ImagesNotWhole:
-            snapshot = bool(current.properties.get(SNAPSHOT))
-            unknown: list[tuple[str, ...]] | None = [] if snapshot else None
-            net = completed_changes(self._connection, changes, told, current.rows_of, unknown=unknown)
+        # Of one that is stale, or that a snapshot is to load, rows may be missing.
+        snapshot = bool(self.current.properties.get(SNAPSHOT))
+        stale = bool(self.current.properties.get(STALE_FROM))
+        unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+        net = NetOfPart(
+            self._connection,
+            self.current,
+            told,
+            lambda part: self._with_images(part, batch),
+            unknown,
+            batch.space.directory,
+            lenient=snapshot or stale,
+        )
+        with net.of(rows) as changes:
             if unknown:
                 self._leave_to_snapshot(unknown)
-            return net
+            key = lake_key(known) if told.key else OWN_NAME
+            if isinstance(changes, pa.Table):
+                if changes.num_rows:
+                    self.current.merge(changes, key, place)
+            else:
+                self.current.merge_spooled(changes, key, place)
+        self.rows += rows.num_rows
 
-    def _with_images(self, rows: pa.Table, batch: FeedBatch) -> pa.Table:
+    def _with_images(self, rows: PartRows, batch: FeedBatch) -> PartRows:
         """The rows with their images, which are read again where the batch has only values."""
-        if "after" in rows.column_names:
+        if rows.has("after"):
             return rows
-        images = with_places(self._reading.rows_of(batch.start, batch.end, self.key))
-        return images.filter(pc.is_in(images.column(AT), pc.unique(rows.column(AT))))
+        wanted = pa.array(sorted(rows.places()), pa.int64())
+        spool = batch.spool()
+        for some in self._reading.rows_of(batch.start, batch.end, self.key):
+            spool.add(some.filter(pc.is_in(with_places(some).column(AT), wanted)))
+        return spool.part(self.key)
 
     def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
         """The running snapshot is to read these keys, too."""
@@ -235,10 +232,9 @@ class FedTable:
             state["pending"] = [*state.get("pending", []), *([json.loads(one) for one in key] for key in keys)]
             self.current.set_properties({SNAPSHOT: json.dumps(state)})
 
-    def _table_rows(self, rows: pa.Table, batch: FeedBatch) -> tuple[Table, TableRows]:
+    def _table_rows(self, rows: PartRows, batch: FeedBatch) -> tuple[Table, TableRows]:
         """The definition that rows have, and how they are kept. Raises: FeedStop where the lake's table has others columns."""
-        ends = [rows.slice(0, 1).to_pylist()[0], rows.slice(rows.num_rows - 1, 1).to_pylist()[0]]
-        places = [FeedPlace.at(one["file"], one["position"]) for one in ends]
+        places = [FeedPlace.at(one["file"], one["position"]) for one in rows.ends()]
         told = self._reading.told(places[0])
         first, last = (self.definition_at(place, batch.end) for place in places)
         if first is None or last is None:
@@ -273,8 +269,8 @@ class FedTable:
             )
         return first, TableRows(self.name, columns, key, told)
 
-    def _create_assumed(self, rows: pa.Table, batch: FeedBatch) -> None:
-        one = rows.slice(0, 1).to_pylist()[0]
+    def _create_assumed(self, rows: PartRows, batch: FeedBatch) -> None:
+        one, _last = rows.ends()
         found = self.definition_at(FeedPlace.at(one["file"], one["position"]), batch.end)
         if found is not None:
             self._create(found, batch.start)
@@ -366,7 +362,7 @@ class FedTable:
     def _note_undecided(self, batch: FeedBatch, part: TablePart) -> None:
         if not (batch.prepared or batch.rolled_back) or not part.rows.num_rows:
             return
-        places = set(part.rows.column(AT).to_pylist())
+        places = part.rows.places()
         for version in sorted(batch.prepared & places):
             part.unseen.append(unseen_at(version, "an XA transaction that was prepared"))
         engine = self._engine(part, batch)
@@ -376,7 +372,7 @@ class FedTable:
 
     def _is_touched(self, one: UnseenChange, batch: FeedBatch, part: TablePart) -> bool:
         if one.rollback_in is not None:
-            return bool(part.rows.num_rows) and one.start.version in set(part.rows.column(AT).to_pylist())
+            return bool(part.rows.num_rows) and one.start.version in part.rows.places()
         if one in part.unseen or one.words is None or self._settings.every_statement:
             return True
         return one.names(self.key)
@@ -395,22 +391,6 @@ def unseen_at(version: int, reason: str) -> UnseenChange:
     return UnseenChange(FeedPlace.of_version(version), frozenset(), reason)
 
 
-def behind(rows: pa.Table, place: FeedPlace | None) -> pa.Table:
-    """Rows of transactions that begin at `place` or behind it."""
-    if place is None or not rows.num_rows:
-        return rows
-    first = rows.column(AT)[0].as_py()
-    return rows if first >= place.version else rows.filter(pc.greater_equal(rows.column(AT), place.version))
-
-
-def between(rows: pa.Table, start: FeedPlace, end: FeedPlace | None) -> pa.Table:
-    """Rows of transactions that begin in [start, end)."""
-    kept = behind(rows, start)
-    if end is None or not kept.num_rows:
-        return kept
-    return kept.filter(pc.less(kept.column(AT), end.version))
-
-
 def _is_empty(table: LakeTable) -> bool:
     with table.scan() as reader:
         return not any(batch.num_rows for batch in reader)
@@ -427,6 +407,24 @@ def _has_zero(table: LakeTable, name: str) -> bool:
 
 def _name_told(key: TableName | None) -> str | None:
     return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
+
+
+def with_definitions(rows: Iterable[pa.Table], definitions: list[FedDefinition]) -> Iterator[pa.Table]:
+    """Rows of `changes` in order, with those of the definitions between them."""
+    left = _definition_rows(definitions) if definitions else None
+    for some in rows:
+        table = some.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)
+        if left is not None:
+            before = pc.less_equal(left.column("sequence"), pc.max(table.column("sequence")))
+            table = _in_order(pa.concat_tables([table, left.filter(before)]))
+            left = left.filter(pc.invert(before))
+        yield table
+    if left is not None and left.num_rows:
+        yield _in_order(left)
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([("sequence", "ascending"), ("row", "ascending")])
 
 
 def _definition_rows(definitions: list[FedDefinition]) -> pa.Table:

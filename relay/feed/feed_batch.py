@@ -7,15 +7,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.audit.plan.schemas import arrow_schema
-from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
+from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.spool.part_rows import PartRows
+from relay.feed.spool.rows_spool import RowsSpool
+from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.schema_history.tables.source_table import TableName
 
-AT: Final = "at"
-"""Column of rows: the place of their transaction, as FeedPlace.version."""
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"
 _CUT: Final = "transaction_cut"
@@ -26,14 +26,29 @@ class TablePart:
     """What a batch has of one table. `rolled_back`: rows of transactions that were rolled back; `prepared`: of XA, not decided."""
 
     key: TableName
-    rows: pa.Table
+    rows: PartRows = field(default_factory=lambda: PartRows([]))
     definitions: list[FedDefinition] = field(default_factory=list)
     unseen: list[UnseenChange] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class BatchSpace:
+    """How much memory the rows of a batch may take; what is more is on disk. `directory`: None, all of it is in memory."""
+
+    directory: SpoolDirectory | None = None
+    most_bytes: int = 1 << 62
+
+    def spool(self) -> RowsSpool:
+        """For rows of one batch."""
+        return RowsSpool(self.directory, self.most_bytes)
+
+
 @dataclass(slots=True)
 class FeedBatch:
-    """[start, end). `stop`: why it ends before where it was to end. `rolled_back`, `prepared`: versions of transactions' places."""
+    """[start, end). `stop`: why it ends before where it was to end. `rolled_back`, `prepared`: versions of transactions' places.
+
+    To be closed when it was applied, or is not to be.
+    """
 
     start: FeedPlace
     end: FeedPlace
@@ -45,6 +60,19 @@ class FeedBatch:
     rows: int = 0
     last_time: Any = None
     """Of its newest transaction."""
+    space: BatchSpace = field(default_factory=BatchSpace)
+    spools: list[RowsSpool] = field(default_factory=list)
+
+    def spool(self) -> RowsSpool:
+        """For more rows, which go with the batch."""
+        self.spools.append(self.space.spool())
+        return self.spools[-1]
+
+    def close(self) -> None:
+        """What it has on disk is removed."""
+        for one in self.spools:
+            one.close()
+        self.spools.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +87,7 @@ class WantedTables:
     schemas: list[str] | None = None
     passed: Callable[[TableName, FeedPlace], bool] = lambda _key, _place: False
     parts: RowParts = IMAGES
+    space: BatchSpace = field(default_factory=BatchSpace)
 
 
 def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables: WantedTables) -> FeedBatch:
@@ -72,7 +101,7 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
         position = one["start"] if one["start"] is not None else one["finding_position"]
         place = _boundary(one["file"], position, _ends(transactions), start)
         return _before(reading, place, start, tables, _unreadable(one, place, reading))
-    batch = FeedBatch(start, end)
+    batch = FeedBatch(start, end, space=tables.space)
     batch.last_time = pc.max(transactions.column("last_time")).as_py()
     cut = pc.fill_null(pc.equal(finding, _CUT), False)
     batch.rolled_back = _places(
@@ -82,7 +111,43 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     batch.prepared = _places(transactions.filter(held_back))
     if batch.prepared:
         batch.prepared -= reading.in_one_phase(start, end)
-    rows = reading.rows(start, end, tables.schemas, tables.parts)
+    try:
+        wrong = _read_rows(reading, batch, transactions, tables)
+    except BaseException:
+        batch.close()
+        raise
+    if wrong is not None:
+        batch.close()
+        return _before(reading, wrong[0], start, tables, wrong[1])
+    plain = pc.all(pc.is_in(transactions.column("kind"), pa.array(["row", "none"]))).as_py()
+    _add_statements(reading, batch, transactions, tables, plain=plain is not False)
+    batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
+    cut = _rename_cut(batch)
+    if cut is None:
+        return batch
+    batch.close()
+    return read_batch(reading, start, cut, tables)
+
+
+def _read_rows(
+    reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables
+) -> tuple[FeedPlace, FeedStop] | None:
+    """The rows of the wanted tables into the batch; where it is to end, and why, if there is what cannot be read."""
+    spool = batch.spool()
+    for rows in reading.rows(batch.start, batch.end, tables.schemas, tables.parts):
+        wrong = _wrong_row(reading, rows, batch.start, transactions, tables)
+        if wrong is not None:
+            return wrong
+        batch.rows += rows.num_rows
+        spool.add(rows)
+    batch.parts = {key: TablePart(key, rows) for key, rows in spool.parts().items() if tables.wanted(key)}
+    return None
+
+
+def _wrong_row(
+    reading: ArchiveReading, rows: pa.Table, start: FeedPlace, transactions: pa.Table, tables: WantedTables
+) -> tuple[FeedPlace, FeedStop] | None:
+    """The first row that cannot be read, and matters: the end of what is before it, and what is told."""
     for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])
         position = one["transaction"] if one["transaction"] is not None else one["position"]
@@ -94,21 +159,14 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
         stop = _unreadable(one, place, reading)
         if one["schema"] is not None:
             stop = table_stop(one["finding"], stop.place, ".".join(key), stop.text)
-        return _before(reading, place, start, tables, stop)
-    batch.rows = rows.num_rows
-    for key, part in _by_table(rows):
-        if not tables.wanted(key):
-            continue
-        for one in part.filter(pc.equal(part.column("named"), "none")).select(["file", "transaction"]).to_pylist():
-            place = FeedPlace.at(one["file"], one["transaction"])
-            if not tables.passed(key, place):
-                return _before(reading, place, start, tables, _unnamed(key, reading.told(place)))
-        batch.parts[key] = TablePart(key, part)
-    plain = pc.all(pc.is_in(transactions.column("kind"), pa.array(["row", "none"]))).as_py()
-    _add_statements(reading, batch, transactions, tables, plain=plain is not False)
-    batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
-    cut = _rename_cut(batch)
-    return batch if cut is None else read_batch(reading, start, cut, tables)
+        return place, stop
+    unnamed = rows.filter(pc.equal(rows.column("named"), "none")).select(["file", "transaction", "schema", "table"])
+    for one in unnamed.group_by(unnamed.column_names, use_threads=False).aggregate([]).to_pylist():
+        key = (one["schema"], one["table"])
+        place = FeedPlace.at(one["file"], one["transaction"])
+        if tables.wanted(key) and not tables.passed(key, place):
+            return place, _unnamed(key, reading.told(place))
+    return None
 
 
 def renames_of(batch: FeedBatch) -> list[FedDefinition]:
@@ -143,7 +201,7 @@ def _add_statements(
     found = logged_changes(statements.to_pylist(), _ends(transactions), reading.server_version, names)
     for definition in found.definitions:
         if tables.wanted(definition.key):
-            part = batch.parts.setdefault(definition.key, TablePart(definition.key, no_rows()))
+            part = batch.parts.setdefault(definition.key, TablePart(definition.key))
             part.definitions.append(definition)
             if definition.hides:
                 part.unseen.append(
@@ -173,7 +231,7 @@ def _places(transactions: pa.Table) -> frozenset[int]:
 def _before(
     reading: ArchiveReading, place: FeedPlace, start: FeedPlace, tables: WantedTables, stop: FeedStop
 ) -> FeedBatch:
-    batch = read_batch(reading, start, place, tables) if place > start else FeedBatch(start, start)
+    batch = read_batch(reading, start, place, tables) if place > start else FeedBatch(start, start, space=tables.space)
     batch.stop = batch.stop or stop
     return batch
 
@@ -209,33 +267,3 @@ def _boundary(
     at = FeedPlace.at(file, position)
     before = [end for end, _sequence in ends.values() if end <= at]
     return max([start, *before])
-
-
-def with_places(rows: pa.Table) -> pa.Table:
-    """The rows with the places of their transactions, in the column `at`."""
-    files = pc.unique(rows.column("file")).to_pylist()
-    base = pa.array([FeedPlace.at(file, 0).version for file in files], pa.int64())
-    index = pc.index_in(rows.column("file"), pa.array(files, pa.string()))
-    places = pc.add(base.take(index), rows.column("transaction")) if rows.num_rows else pa.array([], pa.int64())
-    return rows.append_column(AT, places)
-
-
-def no_rows() -> pa.Table:
-    """A table's part of a batch that has no rows of it."""
-    schema = arrow_schema("rows", tuple(one for one in ROW_COLUMNS if one != "sequence"))
-    return with_places(pa.schema([("sequence", pa.int64()), *schema]).empty_table())
-
-
-def _by_table(rows: pa.Table) -> list[tuple[TableName, pa.Table]]:
-    """The rows of each table, in order."""
-    if not rows.num_rows:
-        return []
-    rows = with_places(rows)
-    names = rows.select(["schema", "table"]).group_by(["schema", "table"]).aggregate([]).to_pylist()
-    if len(names) == 1:
-        return [((names[0]["schema"], names[0]["table"]), rows)]
-    found = []
-    for name in names:
-        mask = pc.and_(pc.equal(rows.column("schema"), name["schema"]), pc.equal(rows.column("table"), name["table"]))
-        found.append(((name["schema"], name["table"]), rows.filter(mask)))
-    return found

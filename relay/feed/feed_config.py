@@ -72,6 +72,10 @@ class FeedSection(TomlSection):
     interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 5.0
     batch_mb: Annotated[int, Field(ge=1, le=1024)] = 16
     memory_mb: Annotated[int, Field(ge=64)] = 512
+    spool_directory: PathText | None = None
+    """Where a directory is made for what does not fit into memory; without: the system's for temporary files (TMPDIR)."""
+    spool_above_kb: Annotated[int | None, Field(ge=1)] = None
+    """Rows of a batch above that go to disk; without: an eighth of memory_mb."""
     statement_changes: Literal["every", "named"] = "every"
     assume_empty: bool = False
     no_cascades: list[NonEmpty] = []

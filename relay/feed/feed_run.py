@@ -1,11 +1,11 @@
 """A feed as a command runs it: opened by its settings, followed until somebody ends it, opened again behind a fault."""
 
-import os
 import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import duckdb
@@ -14,11 +14,13 @@ from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost, StorageSilent
 from relay.audit.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.engine import FedTables, FeedEngine
+from relay.feed.engine import FedTables, FeedEngine, FeedLimits
 from relay.feed.fed_table import FeedSettings
+from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.spool.spool_directory import SpoolDirectory
 
 _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
@@ -33,12 +35,14 @@ class FeedFailed(Exception):
     """The lake or the archive could not be reached, again and again. `str()` is for people."""
 
 
-def open_connection(section: FeedSection) -> duckdb.DuckDBPyConnection:
-    """DuckDB, which computes net changes, with its share of the memory; what does not fit goes to its temporary directory."""
-    spilled = f"{tempfile.gettempdir()}/binlog-relay-feed-{os.getpid()}"
-    return duckdb.connect(
-        config={"memory_limit": f"{section.memory_mb // 2}MB", "threads": 2, "temp_directory": spilled}
-    )
+def open_connection(section: FeedSection, spool: SpoolDirectory | None = None) -> duckdb.DuckDBPyConnection:
+    """DuckDB, which computes net changes, with its share of the memory; what does not fit goes to the spool directory, if there is one."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{section.memory_mb // 2}MB",
+        "threads": 2,
+        "temp_directory": str(spool.path / "duckdb") if spool is not None else "",
+    }
+    return duckdb.connect(config=config)
 
 
 def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> Lake:
@@ -52,20 +56,44 @@ def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> La
     return DeltaLake(section.target, section.storage.options(), connection)
 
 
-def open_engine(section: FeedSection, reading: ArchiveReading | None = None) -> FeedEngine:
-    """The feed, at the place up to which the lake has everything. Raises: FeedStop, OSError."""
-    connection = open_connection(section)
-    return FeedEngine(
-        reading or ArchiveReading(section.archive),
-        open_lake(section, connection),
-        FedTables(tuple(section.tables), tuple(section.exclude)),
-        FeedSettings(
-            tuple(section.modes), section.statement_changes == "every", section.assume_empty, tuple(section.no_cascades)
-        ),
-        connection,
-        section.start,
-        section.batch_mb << 20,
-    )
+def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, applies: bool = True) -> FeedEngine:
+    """The feed, at the place up to which the lake has everything; its last call is `let_go`. Raises: FeedStop, OSError.
+
+    applies: False, if no batch is read: then it has no spool directory.
+    """
+    with ExitStack() as opened:
+        spool = SpoolDirectory(section.spool_directory or tempfile.gettempdir()) if applies else None
+        if spool is not None:
+            opened.callback(spool.close)
+        connection = open_connection(section, spool)
+        opened.callback(connection.close)
+        above = section.spool_above_kb << 10 if section.spool_above_kb is not None else section.memory_mb << 17
+        engine = FeedEngine(
+            reading or ArchiveReading(section.archive),
+            open_lake(section, connection),
+            FedTables(tuple(section.tables), tuple(section.exclude)),
+            FeedSettings(
+                tuple(section.modes),
+                section.statement_changes == "every",
+                section.assume_empty,
+                tuple(section.no_cascades),
+            ),
+            connection,
+            section.start,
+            FeedLimits(section.batch_mb << 20, BatchSpace(spool, above)),
+        )
+        opened.pop_all()
+        return engine
+
+
+@contextmanager
+def opened_engine(section: FeedSection, *, applies: bool = True) -> Iterator[FeedEngine]:
+    """As `open_engine`; whatever happens, it is let go."""
+    engine = open_engine(section, applies=applies)
+    try:
+        yield engine
+    finally:
+        engine.let_go()
 
 
 def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Event) -> None:
@@ -104,30 +132,30 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
 
 
 def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) -> None:
-    engine = open_engine(section)
-    say(f"feeding {section.archive} into {section.target} ({section.format}) from {engine.reading.told(engine.place)}")
-    upto = engine.reading.newest() if once else None
-    said = time.monotonic()
-    try:
-        while not ended.is_set():
-            if engine.step(upto):
-                if time.monotonic() - said > 10:
-                    said = time.monotonic()
-                    say(
-                        f"at {engine.reading.told(engine.place)}: {engine.counts.rows} changes in {engine.counts.batches} batches"
-                    )
-            elif once or ended.wait(section.interval_s):
-                break
-    except FeedStop as stop:
-        engine.progress.note_stop(stop, engine.place)
-        raise
-    finally:
+    with opened_engine(section) as engine:
+        told = engine.reading.told
+        say(f"feeding {section.archive} into {section.target} ({section.format}) from {told(engine.place)}")
+        upto = engine.reading.newest() if once else None
+        said = time.monotonic()
         try:
+            while not ended.is_set():
+                if engine.step(upto):
+                    if time.monotonic() - said > 10:
+                        said = time.monotonic()
+                        say(_so_far(engine))
+                elif once or ended.wait(section.interval_s):
+                    break
+        except FeedStop as stop:
+            engine.progress.note_stop(stop, engine.place)
+            raise
+        finally:
             if once or ended.is_set():
                 engine.close()
-        finally:
-            engine.let_go()
-    say(f"at {engine.reading.told(engine.place)}: {engine.counts.rows} changes in {engine.counts.batches} batches")
+        say(_so_far(engine))
+
+
+def _so_far(engine: FeedEngine) -> str:
+    return f"at {engine.reading.told(engine.place)}: {engine.counts.rows} changes in {engine.counts.batches} batches"
 
 
 def is_passing(error: Exception) -> bool:

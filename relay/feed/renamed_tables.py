@@ -16,7 +16,7 @@ import pyarrow as pa
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.fed_table import FedTable
-from relay.feed.feed_batch import FeedBatch, TablePart, WantedTables, no_rows, read_batch, renames_of
+from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
 from relay.feed.lake.lake_rows import changed_rows, plain_schema
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
 from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
@@ -54,12 +54,14 @@ class TableRenames:
         is_fed: Callable[[TableName], bool],
         note_cascades: Callable[[FeedBatch, Iterable[TableName]], None],
         most_bytes: int,
+        space: BatchSpace,
     ) -> None:
         self._reading = reading
         self._table = table
         self._is_fed = is_fed
         self._note_cascades = note_cascades
         self._most_bytes = most_bytes
+        self._space = space
 
     def apply(self, batch: FeedBatch) -> None:
         """All tables behind the statement. Raises: FeedStop, with nothing done."""
@@ -188,15 +190,18 @@ class TableRenames:
             )
         fed = table.current.place if table.current is not None else None
         place = max(place, fed) if fed is not None else place
-        wanted = WantedTables(lambda key: key == table.key, [table.key], [table.key[0]])
+        wanted = WantedTables(lambda key: key == table.key, [table.key], [table.key[0]], space=self._space)
         while place < one.start:
             upto = min(self._reading.newest(place, self._most_bytes), one.start)
             some = read_batch(self._reading, place, upto, wanted)
-            self._note_cascades(some, [table.key])
-            part = some.parts.get(table.key) or TablePart(table.key, no_rows())
-            if any(said.action == RENAMED for said in part.definitions):
-                raise self._unknown(one, self._reading.told(one.start), f"{table.name} had another name before")
-            table.apply(some, part)
+            try:
+                self._note_cascades(some, [table.key])
+                part = some.parts.get(table.key) or TablePart(table.key)
+                if any(said.action == RENAMED for said in part.definitions):
+                    raise self._unknown(one, self._reading.told(one.start), f"{table.name} had another name before")
+                table.apply(some, part)
+            finally:
+                some.close()
             if some.stop is not None:
                 raise some.stop
             place = some.end

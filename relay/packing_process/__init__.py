@@ -1,1 +1,1 @@
-"""A sealed binlog is packed, and read back, by a process of its own that gives way to all else."""
+"""Binlogs and parts of them are packed, and read back, by a process of its own that gives way to all else."""

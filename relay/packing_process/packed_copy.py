@@ -97,7 +97,7 @@ def _write(
         sha.update(piece)
         size += len(piece)
 
-    source = _Span(StoredFile(layer, files.plain), order.start)
+    source = _ReadableFrom(StoredFile(layer, files.plain), order.start)
     try:
         facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop)
     except EOFError as error:
@@ -107,7 +107,7 @@ def _write(
     return PackedCopy(facts.digest, f"sha256:{sha.hexdigest()}", size)
 
 
-class _Span:
+class _ReadableFrom:
     """A binlog from `start` on, whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
 
     def __init__(self, source: ByteSource, start: int) -> None:

@@ -125,6 +125,23 @@ class ClusterRun:
         self.expected: Counts = {}
         self.transactions: dict[str, int] = {}
         self.fed: dict[str, Any] = {}
+        self.figures: dict[str, dict[str, float]] = {}
+        """What ran -> turn -> seconds."""
+
+    def figure(self, name: str, turn: str, took: float) -> None:
+        """Keeps it for the table."""
+        self.figures.setdefault(name, {})[turn] = took
+
+    def table(self) -> str:
+        """Seconds of all that ran, as Markdown."""
+        lines = [
+            "| seconds | " + " | ".join(told for told, _, _ in _TURNS.values()) + " |",
+            "|---" * (len(_TURNS) + 1) + "|",
+        ]
+        for name, by_turn in self.figures.items():
+            cells = [f"{by_turn[turn]:.1f}" if turn in by_turn else "" for turn in _TURNS]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        return "\n".join(lines)
 
     def told(self, text: str) -> None:
         """A figure."""
@@ -165,10 +182,12 @@ class ClusterRun:
             executors_there(spark, 2)
             if "query" in parts:
                 self._query(spark, f"{name}: query of all rows, 2 executors, their first", archive)
-                self._query(spark, f"{name}: query of all rows, 2 executors", archive)
+                took = self._query(spark, f"{name}: query of all rows, 2 executors", archive)
+                self.figure(f"{name}: query of all rows", "two", took)
                 least = self.random.randint(1, max(1, self.size // int(_SPLIT_BYTES) // 3))
                 with Killing(cluster, lambda: tasks_done(spark) >= least) as killing:
-                    self._query(spark, f"{name}: the same, a worker killed after {least} tasks", archive)
+                    took = self._query(spark, f"{name}: the same, a worker killed after {least} tasks", archive)
+                self.figure(f"{name}: query of all rows", "killed", took)
                 self.check(f"{name}: a worker was killed", killing.killed, True)
             if "stream" in parts:
                 executors_there(spark, 2)
@@ -180,14 +199,16 @@ class ClusterRun:
         with cluster_session(cluster, self.work, executors=1) as spark:
             executors_there(spark, 1)
             self._query(spark, f"{name}: query of all rows, 1 executor, its first", archive)
-            self._query(spark, f"{name}: query of all rows, 1 executor", archive)
+            took = self._query(spark, f"{name}: query of all rows, 1 executor", archive)
+            self.figure(f"{name}: query of all rows", "one", took)
 
-    def _query(self, spark: SparkSession, name: str, archive: str) -> None:
+    def _query(self, spark: SparkSession, name: str, archive: str) -> float:
         begun = time.monotonic()
         self.check(name, counts(rows_of(spark, archive)), self.expected)
         took = time.monotonic() - begun
         rows = sum(counted[0] for counted in self.expected.values())
         self.told(f"{name}: {took:.1f} s, {self.size / took / 1e6:.1f} MB/s, {rows / took:,.0f} rows/s")
+        return took
 
     def _stream(self, spark: SparkSession, cluster: SparkCluster, name: str, archive: str) -> None:
         """A stream into Parquet whose worker is killed, whose query is stopped, and which goes on from its checkpoint."""
@@ -221,6 +242,7 @@ class ClusterRun:
             if again.exception() is None:
                 break
         took = time.monotonic() - begun
+        self.figure(f"{name}: stream of all rows, stopped and started again", "killed", took)
         self.check(f"{name} stream: a worker was killed", killing.killed, True)
         self.check(f"{name} stream", counts(spark.read.parquet(str(out / "rows"))), self.expected)
         self.told(
@@ -268,7 +290,7 @@ class ClusterRun:
     def _submitted(self, cluster: SparkCluster, name: str, job: list[Any], turn: str) -> bool:
         """Runs a job, perhaps with a worker killed while tasks run; whether it ended well, in time."""
         told, executors, killed = _TURNS[turn]
-        name = f"{name}, {told}"
+        what, name = name, f"{name}, {told}"
         page, log = free_port(), self.work / f"submitted-{time.monotonic_ns()}.log"
         settings = {
             "spark.cores.max": executors,
@@ -319,6 +341,7 @@ class ClusterRun:
         if killed:
             self.check(f"{name}: a worker was killed", killing.killed, True)
             after = f", after {least} tasks; {failed_tasks(self.events) - lost} tasks were lost and done again"
+        self.figure(what, turn, took)
         self.told(f"{name}: {took:.1f} s{after}")
         return True
 
@@ -385,6 +408,7 @@ def run_in(work: Path, chosen: argparse.Namespace) -> list[str]:
                 run.feed(cluster, name, path)
     secrets = [path for path in run.events.rglob("*") if path.is_file() and SECRET_KEY in path.read_text()]
     run.check("event logs with the secret in them", secrets, [])
+    print(run.table())
     return run.faults
 
 

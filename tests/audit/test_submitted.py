@@ -1,109 +1,194 @@
-"""The example of deploy/spark, and an audit, submitted to executors that have nothing but a shared path."""
+"""The example of deploy/spark, an audit and the feed, submitted to a cluster whose executors have nothing but a shared path."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
 import pyarrow.parquet as pq
-import pyspark
 
 from deploy.spark.package import package
-from tests.audit.test_rows import recorded, shop_binlog
+from tests.audit.cluster_archive import Orders
+from tests.audit.cluster_killing import failed_tasks
+from tests.audit.cluster_run import fed_tables, without_spark
+from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import write
+from tests.support.spark_cluster import SparkCluster, need_java
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBMIT = ROOT / "deploy" / "spark" / "submit"
 EXAMPLE = ROOT / "deploy" / "spark" / "changes_per_hour.py"
+FEED = ROOT / "deploy" / "spark" / "feed_tables.py"
 AUDIT = ROOT / "relay" / "spark_submit.py"
-
+_LONGEST_S: Final = 800
+"""A quiet machine needs 40 s; one that is busy ten times as long."""
 
 # Every query is small and runs once: to compile it, in Java or to Java, costs more than it saves.
-_BRIEF = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+_BRIEF = (
+    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN "
+    "--conf spark.sql.adaptive.enabled=false"
+)
 # For spark-submit's own Java too, the driver's and the executor's.
 _BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    """pyspark's own distribution, with a place for the work of executors that the test may throw away."""
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        pytest.skip("there is no Java: Spark needs 17 or later")
-    home = tmp_path / "spark-home"
-    home.mkdir()
-    for path in Path(pyspark.__file__).parent.iterdir():
-        if path.name in ("bin", "jars", "python", "sbin"):
-            (home / path.name).symlink_to(path)
-    yield home
-
-
-def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def submit(cluster: SparkCluster, events: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs deploy/spark/submit, as somebody would who is not in the repository."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {
-        "SPARK_HOME": str(home),
-        "PATH": f"{home / 'bin'}:{environment['PATH']}",
-        "PYSPARK_PYTHON": sys.executable,
-        "MASTER": master,
+        "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}",
+        "PYSPARK_PYTHON": str(cluster.python),
+        "MASTER": cluster.master,
         "JAVA_TOOL_OPTIONS": _BRIEF_JAVA,
-        "SPARK_OPTIONS": "--driver-memory 1g --conf spark.executor.memory=512m --conf spark.ui.enabled=false "
-        "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1 " + _BRIEF,
-    }
+        "SPARK_OPTIONS": "--driver-memory 1g --conf spark.executor.memory=512m --conf spark.executor.cores=1 --conf spark.cores.max=2 "
+        "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1 "
+        f"--conf spark.eventLog.enabled=true --conf spark.eventLog.dir={events.as_uri()} "
+        f"--conf spark.eventLog.compress=false {_BRIEF}",
+    }  # fmt: skip
     return subprocess.run(
-        [str(SUBMIT), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [str(SUBMIT), *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST_S,
+        check=False,
     )
 
 
-# Both scripts as spark-submit runs them, one after the other in one Spark, which takes long to start.
-_BOTH = """
-import runpy, sys
+# The scripts as spark-submit runs them, one after the other in one Spark, which takes long to start.
+_ALL = """
+import pathlib, runpy, sys
 from pyspark.sql import SparkSession
 
+def run(*command):
+    sys.argv = list(command)
+    runpy.run_path(command[0], run_name="__main__")
+
 stop, SparkSession.stop = SparkSession.stop, lambda session: None
-sys.argv = [{example!r}, {archive!r}, {out!r}]
-runpy.run_path({example!r}, run_name="__main__")
-SparkSession.stop = stop
-sys.argv = [{audit!r}, "tables", {archive!r}, "--out", {report!r}]
-runpy.run_path({audit!r}, run_name="__main__")
+run({example!r}, {archive!r}, {out!r})
+pathlib.Path({armed!r}).touch()
+try:
+    run({audit!r}, "tables", {archive!r}, "--out", {report!r})
+except SystemExit as ended:
+    code = ended.code
+pathlib.Path({armed!r}).touch()
+run({feed!r}, {config!r}, {checkpoint!r}, "--once")
+stop(SparkSession.builder.getOrCreate())
+sys.exit(code)
+"""
+
+# Of an executor's Python: where a file named so is there, its machine loses power while a task opens the second binlog.
+_DIES = """
+import os, signal, sys
+
+armed = os.environ.get("DIES_IF_ARMED")
+
+def dies(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("/bin.000002"):
+        try:
+            os.rename(armed, armed + ".dead")
+        except FileNotFoundError:
+            return
+        os.killpg(os.getsid(0), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if armed:
+    sys.addaudithook(dies)
 """
 
 
-def test_the_example_and_an_audit_run_where_executors_see_the_archive_and_nothing_else(
-    home: Path, tmp_path: Path
+class Replacing(threading.Thread):
+    """Starts another worker for each that died. `died`: how many did."""
+
+    def __init__(self, cluster: SparkCluster, dead: Path) -> None:
+        super().__init__(name="replacing", daemon=True)
+        self._cluster, self._dead = cluster, dead
+        self._over = threading.Event()
+        self.died = 0
+
+    def run(self) -> None:
+        while not self._over.wait(0.05):
+            if self._dead.exists():
+                self._dead.unlink()
+                self.died += 1
+                self._cluster.start_workers()
+
+    def __enter__(self) -> "Replacing":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+
+@pytest.mark.timeout(_LONGEST_S + 60)
+def test_the_example_an_audit_and_the_feed_are_whole_though_a_worker_dies_in_the_middle_of_the_last_two(
+    tmp_path: Path,
 ) -> None:
-    archive, out, report = tmp_path / "archive", tmp_path / "out", tmp_path / "report"
+    need_java()
+    archive, out, report, events = (tmp_path / name for name in ("archive", "out", "report", "events"))
     archive.mkdir()
-    write(archive, "bin.000001", shop_binlog(50).data)
-    write(archive, "bin.000002", shop_binlog(10, table=b"others").data)
-    recorded(archive, "id", "name")
-    both = tmp_path / "both.py"
-    both.write_text(
-        _BOTH.format(
-            example=str(EXAMPLE), archive=f"file://{archive}", out=str(out), audit=str(AUDIT), report=str(report)
-        )
+    events.mkdir()
+    orders = Orders(7)
+    # more than the feed's first batch, which has no beginning that Spark knows: the driver reads it
+    write(archive, "bin.000001", orders.binlog(5000).data)
+    second = orders.binlog(40).query("CREATE TABLE shop.others (id INT, name VARCHAR(20)) DEFAULT CHARSET=latin1")
+    write(archive, "bin.000002", second.data)
+    write(archive, "bin.000003", shop_binlog(10, table=b"others").data)
+    config, armed = tmp_path / "feed.toml", tmp_path / "armed"
+    config.write_text(
+        f'[feed]\narchive = "{archive}"\ntarget = "{tmp_path / "lake"}"\ntables = ["shop.orders"]\nbatch_mb = 1\n'
     )
-    # a cluster of one worker with processes of its own: they run elsewhere, and get the code from spark-submit
-    done = submit(home, "local-cluster[1,1,512]", str(both), cwd=tmp_path)
+    every = tmp_path / "all.py"
+    paths = {
+        "archive": f"file://{archive}", "out": out, "report": report, "config": config, "armed": armed, "example": EXAMPLE,
+        "audit": AUDIT, "feed": FEED, "checkpoint": tmp_path / "checkpoint",
+    }  # fmt: skip
+    every.write_text(_ALL.format(**{name: str(path) for name, path in paths.items()}))
+    cluster = SparkCluster(tmp_path / "cluster")
+    cluster.environment |= {"DIES_IF_ARMED": str(armed), "JAVA_TOOL_OPTIONS": _BRIEF_JAVA}
+    with cluster:
+        (library,) = cluster.python.parents[1].glob("lib/python*/site-packages")
+        (library / "sitecustomize.py").write_text(_DIES)
+        with Replacing(cluster, armed.with_name("armed.dead")) as replacing:
+            done = submit(cluster, events, str(every), cwd=tmp_path)
     assert done.returncode == 1, done.stderr[-4000:]  # the audit found something
-    assert "warning: Tables without a primary key: 1\n  bin.000001:" in done.stdout
-    assert f"Report: {report / 'report.html'}" in done.stdout
-    found = {finding["name"] for finding in json.loads((report / "audit.json").read_text())["findings"]}
-    assert found == {"no_primary_key", "primary_key_unknown"}
+    assert replacing.died == 2
+    assert failed_tasks(events) >= 2
+
+    expected = without_spark(archive)
+    counted = {key: rows for key, (rows, _sum, different) in expected.items() if rows == different}
+    assert len(counted) == len(expected) == 6
     changes = pq.read_table(out / "changes").to_pylist()
-    assert sorted((row["table"], row["insert"], row["update"], row["delete"]) for row in changes) == [
-        ("orders", 100, 1, 1),
-        ("others", 20, 1, 1),
-    ]
+    assert {(row["table"], name): row[name] for row in changes for name in ("insert", "update", "delete")} == counted
     assert pq.read_table(out / "findings").num_rows == 0
-    unpacked = list(home.glob("work/app-*/0/binlog-relay/protocol/columns/rows/row_columns.*"))
+
+    assert f"Report: {report / 'report.html'}" in done.stdout
+    told = json.loads((report / "audit.json").read_text())
+    assert [finding["name"] for finding in told["findings"]] == ["no_primary_key"]
+    for verb, name in (("insert", "rows_inserted"), ("update", "rows_updated"), ("delete", "rows_deleted")):
+        assert told["figures"][name] == sum(rows for (_table, one), rows in counted.items() if one == verb)
+
+    fed = fed_tables(config)
+    assert {row["id"]: row["name"] for row in fed["current"]} == orders.rows
+    places = {(row["sequence"], row["row"]) for row in fed["changes"]}
+    assert len(places) == len(fed["changes"])
+    operations = Counter(row["operation"] for row in fed["changes"])
+    of_orders = {operation: rows for (table, operation), rows in counted.items() if table == "orders"}
+    assert operations == {**of_orders, "create": 1}
+    unpacked = list(cluster.directory.glob("worker*/app-*/*/binlog-relay/protocol/columns/rows/row_columns.*"))
     assert {path.suffix for path in unpacked} >= {".py"}
 
 

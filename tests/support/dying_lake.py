@@ -9,7 +9,7 @@ import pytest
 from relay.feed.lake.delta_lake import DeltaLake, DeltaLakeTable
 from relay.feed.lake.iceberg_lake import IcebergLake, IcebergLakeTable
 
-_COMMITS = ("append", "merge", "replace", "clear", "rebuild", "advance", "evolve", "set_properties")
+_COMMITS = ("append", "merge", "merge_spooled", "replace", "clear", "rebuild", "advance", "evolve", "set_properties")
 
 
 class Died(BaseException):

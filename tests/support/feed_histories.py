@@ -356,6 +356,15 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
     return [name for name, _kind in columns], sorted(rows, key=repr)
 
 
+def document_columns(server: Server, schema: str, table: str) -> set[str]:
+    """Which of a table's columns have documents; MariaDB's JSON is a text."""
+    found = server.sql(
+        "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE DATA_TYPE = 'json' "
+        f"AND TABLE_SCHEMA = '{schema}' AND TABLE_NAME = '{table}'"
+    )
+    return {name for (name,) in found}
+
+
 def _plain(value: Any, kind: str) -> Any:
     if value is None:
         return None

@@ -8,7 +8,8 @@ from typing import Any
 from deploy.servers import Server
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import load_feed_config
-from relay.feed.feed_run import open_engine
+from relay.feed.feed_run import open_connection, open_engine, open_lake
+from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
 
 
@@ -40,6 +41,11 @@ class SmallFeed:
         """The engine, where the lake says that it stands."""
         return open_engine(load_feed_config(self.config))
 
+    def lake(self) -> Lake:
+        """Its lake, for reading."""
+        section = load_feed_config(self.config)
+        return open_lake(section, open_connection(section))
+
     def run(self) -> FeedStop | None:
         """Up to what is there; what stopped it."""
         engine = self.open()
@@ -50,11 +56,12 @@ class SmallFeed:
             return stop
         finally:
             engine.close()
+            engine.let_go()
         return None
 
     def rows(self, table: str, kind: str = "current") -> list[dict[str, Any]] | None:
         """A table's rows; None: it is not there."""
-        found = self.open().lake.open(kind, self.schema, table)
+        found = self.lake().open(kind, self.schema, table)
         if found is None:
             return None
         with found.scan() as reader:
@@ -63,11 +70,17 @@ class SmallFeed:
 
     def property(self, table: str, name: str) -> str | None:
         """A property of a current table."""
-        found = self.open().lake.open("current", self.schema, table)
+        found = self.lake().open("current", self.schema, table)
         return None if found is None else found.properties.get(name)
 
     def version(self, table: str) -> int:
         """The newest version of a current table."""
-        found = self.open().lake.open("current", self.schema, table)
+        found = self.lake().open("current", self.schema, table)
         assert found is not None
         return found.version
+
+    def commits(self, table: str) -> int:
+        """How many commits a current table has."""
+        found = self.lake().open("current", self.schema, table)
+        assert found is not None
+        return found.facts()["commits"]

@@ -5,10 +5,13 @@ changes nothing, and one that the lake has not seen, with whatever lies before i
 """
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,6 +25,9 @@ from relay.feed.feed_run import open_engine
 from relay.feed.rows.feed_place import FeedPlace
 
 _INTERVAL: Final = "{:g} seconds"
+_NOT_CONNECTED: Final = "Python worker failed to connect back"
+"""Spark waits 10 s for the Python that plans a stream, whatever its settings say; a busy machine may need longer."""
+_MOST_STARTS: Final = 5
 
 
 class FeedBatches:
@@ -51,6 +57,7 @@ class FeedBatches:
             engine.progress.write()
         except BaseException:
             self._engine = None  # what was committed is read from the lake
+            engine.let_go()
             raise
         finally:
             self._reading.take_back()
@@ -102,3 +109,27 @@ def feed_query(spark: SparkSession, config: str | Path, checkpoint: str, *, once
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=_INTERVAL.format(section.interval_s)).start()
+
+
+def follow_query(start: Callable[[], StreamingQuery]) -> None:
+    """Waits for the end of a query, and starts it again where Spark gave up waiting for a Python, five times in a row at most.
+
+    Raises: StreamingQueryException.
+    """
+    starts = 0
+    while True:
+        query = start()
+        starts += 1
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if query.recentProgress:
+                starts = 0
+            if _NOT_CONNECTED not in str(error) or starts == _MOST_STARTS:
+                raise
+            sys.stderr.write(
+                "The query stopped: a Python did not start within Spark's 10 s. This machine is busy. "
+                "The query is started again from its checkpoint.\n"
+            )
+        else:
+            return

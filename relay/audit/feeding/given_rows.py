@@ -1,13 +1,12 @@
 """The archive for an engine that others have read the rows of a stretch for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
-from relay.feed.feed_batch import AT, with_places
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.row_places import AT, rows_within, with_places
 
 
 class GivenRows(ArchiveReading):
@@ -27,15 +26,18 @@ class GivenRows(ArchiveReading):
 
     def rows(
         self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
-    ) -> pa.Table:
+    ) -> Iterator[pa.Table]:
         """The changed rows in [start, end)."""
         if self._given is None or start < self._given[0] or end > self._given[1]:
             return super().rows(start, end, schemas, wanted)
         rows = self._given[2]
         if not rows.num_rows:
-            return rows
+            return iter([rows])
         if rows.column("sequence").null_count:
             return super().rows(start, end, schemas, wanted)  # what is wrong has no order
         rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
-        within = pc.and_(pc.greater_equal(rows.column(AT), start.version), pc.less(rows.column(AT), end.version))
-        return rows.filter(within).drop_columns([AT])
+        return iter([rows_within(rows, start.version, end.version, ()).drop_columns([AT])])
+
+    def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
+        """What all changed rows in [start, end) are."""
+        return self.rows(start, end, None)

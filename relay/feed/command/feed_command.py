@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 
 if TYPE_CHECKING:
-    from relay.feed.engine import FeedEngine
     from relay.feed.feed_config import FeedSection
 
 
@@ -64,24 +63,20 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             raise CommandFailed(
                 f"A feed with {path} runs already. End it first; what is not committed is done again.", WRONG_USE
             ) from None
+        before = signal.signal(signal.SIGTERM, _end)
         try:
             yield section
         except FeedStop as stop:
             raise CommandFailed(str(stop), FINDINGS) from None
         except NothingToRead as error:
             raise CommandFailed(str(error), WRONG_USE) from None
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
-@contextlib.contextmanager
-def _opened(section: "FeedSection") -> Iterator["FeedEngine"]:
-    """Its engine, which ends its threads before the process ends: under them that is aborted, now and then."""
-    from relay.feed.feed_run import open_engine
-
-    engine = open_engine(section)
-    try:
-        yield engine
-    finally:
-        engine.let_go()
+def _end(*_: object) -> None:
+    """What is open is closed on the way, unlike when a signal ends the process."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def follow(path: Path, *, once: bool) -> None:
@@ -107,13 +102,14 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
             "--server and --position go together: a server that has the data of that position", WRONG_USE
         )
     with _locked(path) as section:
+        from relay.feed.feed_run import opened_engine
         from relay.feed.snapshot.snapshot_run import run_snapshots
 
         if section.source is None:
             raise CommandFailed(
                 f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
             )
-        with _opened(section) as engine:
+        with opened_engine(section) as engine:
             run_snapshots(engine, section.source, request, say)
 
 
@@ -122,10 +118,11 @@ def status(path: Path, *, as_json: bool) -> bool:
     section = loaded_feed(path)
     from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_report import feed_report
+    from relay.feed.feed_run import opened_engine
     from relay.feed.rows.feed_stop import FeedStop
 
     try:
-        with _opened(section) as engine:
+        with opened_engine(section, applies=False) as engine:
             report = feed_report(engine)
     except FeedStop as stop:
         raise CommandFailed(str(stop), FINDINGS) from None
@@ -152,10 +149,11 @@ def report(path: Path, out: Path, days: int) -> None:
         raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
     from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_page import feed_page
+    from relay.feed.feed_run import opened_engine
     from relay.feed.rows.feed_stop import FeedStop
 
     try:
-        with _opened(section) as engine:
+        with opened_engine(section, applies=False) as engine:
             page = feed_page(engine, section, str(path), days)
         written = out.with_name(f".{out.name}.new")
         written.write_text(page, encoding="utf-8")
@@ -174,6 +172,7 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
     with _locked(path) as section:
         from dataclasses import asdict
 
+        from relay.feed.feed_run import opened_engine
         from relay.feed.rows.feed_stop import FeedStop
         from relay.feed.snapshot.source_rows import SourceRows
         from relay.feed.snapshot.table_comparison import TableComparison
@@ -183,7 +182,7 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
                 f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
             )
         found = False
-        with _opened(section) as engine, SourceRows(section.source) as source:
+        with opened_engine(section) as engine, SourceRows(section.source) as source:
             for key, table in sorted(engine.tables.items()):
                 if table.current is None or (tables and table.name not in tables):
                     continue
@@ -217,29 +216,37 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
 
 def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | None, as_json: bool) -> None:
     """Makes larger files of small ones, and takes away what only old versions have, and old changes. Raises: CommandFailed."""
-    with _locked(path) as section, _opened(section) as engine:
+    with _locked(path) as section:
+        from relay.feed.feed_run import opened_engine
         from relay.feed.renamed_tables import RENAMING
 
-        for _key, table in sorted(engine.tables.items()):
-            for kind, lake in (("current", table.current), ("changes", table.history)):
-                if lake is None:
-                    continue
-                if lake.properties.get(RENAMING):
-                    say(f"{table.name}: left as it is, a RENAME is not done in the lake. Run the feed, and this again.")
-                    continue
-                if kind == "changes" and changes_days is not None:
-                    lake.forget("time", first_kept_day(changes_days))
-                done = {**lake.compact(target_mb << 20), **lake.expire(keep_hours)}
-                kept = {name: value for name, value in done.items() if isinstance(value, int)}
-                if as_json:
-                    print_json({"table": table.name, "kind": kind, **kept})
-                else:
-                    sys.stdout.write(
-                        f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
-                    )
-        gone = engine.progress.upkeep(keep_hours)
-        if as_json:
-            print_json({"table": "_feed", "kind": "state", **{k: v for k, v in gone.items() if isinstance(v, int)}})
+        with opened_engine(section) as engine:
+            for _key, table in sorted(engine.tables.items()):
+                for kind, lake in (("current", table.current), ("changes", table.history)):
+                    if lake is None:
+                        continue
+                    if lake.properties.get(RENAMING):
+                        say(
+                            f"{table.name}: left as it is, a RENAME is not done in the lake. Run the feed, and this again."
+                        )
+                        continue
+                    if kind == "changes" and changes_days is not None:
+                        lake.forget("time", first_kept_day(changes_days))
+                    done = {**lake.compact(target_mb << 20), **lake.expire(keep_hours)}
+                    kept = {name: value for name, value in done.items() if isinstance(value, int)}
+                    if as_json:
+                        print_json({"table": table.name, "kind": kind, **kept})
+                    else:
+                        sys.stdout.write(
+                            f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
+                        )
+            gone = engine.progress.upkeep(keep_hours)
+            if as_json:
+                told = {name: value for name, value in gone.items() if isinstance(value, int)}
+                print_json({"table": "_feed", "kind": "state", **told})
+            gone = engine.progress.upkeep(keep_hours)
+            if as_json:
+                print_json({"table": "_feed", "kind": "state", **{k: v for k, v in gone.items() if isinstance(v, int)}})
 
 
 def first_kept_day(days: int) -> datetime:

@@ -10,15 +10,18 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from relay.feed.lake.delta_files import DeltaFiles
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.spool.spooled_net import SpooledNet
 
 _BATCH_ROWS: Final = 1 << 16
-_FILE_BYTES: Final = str(8 << 20)
+_FILE_BYTES: Final = 8 << 20
 """Of a file, at most: a MERGE writes each file anew that has one of its keys."""
+_FILE_ROWS: Final = 1 << 14
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
@@ -86,11 +89,38 @@ class DeltaLakeTable:
             updates=columns, predicate=f"NOT s.{_name(DELETED)} AND ({newer} OR ({same} AND ({differs})))"
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
-    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+        """As `merge`: files that have changed keys are written anew without them, and the new rows into files of their own."""
+        schema = self.schema
+        files = DeltaFiles(self._table, schema, _FILE_BYTES)
+        sizes = dict(self._table._table.get_add_file_sizes())
+        dataset = self._table.to_pyarrow_dataset()
+        low, high = changes.ends(key[0])
+        has_span = pa.types.is_integer(schema.field(key[0]).type)
+        wanted = (pc.field(key[0]) >= low) & (pc.field(key[0]) <= high) if has_span else None
+        for one in dataset.get_fragments(filter=wanted):
+            reading = {
+                "schema": dataset.schema,
+                "batch_size": _FILE_ROWS,
+                "batch_readahead": 1,
+                "fragment_readahead": 1,
+            }
+            names = one.scanner(columns=[*dict.fromkeys((*key, SEQUENCE))], **reading).to_batches()
+            if any(pc.any(changes.are_gone(pa.Table.from_batches([batch]))).as_py() for batch in names):
+                files.remove(one.path, sizes[one.path])
+                rows = (_plain(pa.Table.from_batches([batch]), schema) for batch in one.scanner(**reading).to_batches())
+                files.write(some.filter(pc.invert(changes.are_gone(some.select([*key, SEQUENCE])))) for some in rows)
+        files.write(changes.live(schema))
+        files.finish()
+        self._table.create_write_transaction(
+            files.actions, "append", self._table.schema(), commit_properties=_commit(place)
+        )
+        self._table.update_incremental()
+
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
         """More rows."""
         if self._by_day:
-            day_of = self._table.metadata().configuration.get(_DAY_OF) or "time"
-            rows = rows.append_column(DAY, rows.column(day_of).cast(pa.date32()))
+            rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
         write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_WRITER)
         self._table.update_incremental()
 
@@ -243,6 +273,24 @@ def arrow_schema_of(table: DeltaTable) -> pa.Schema:
     return plain_schema(pa.schema(table.schema().to_arrow()))
 
 
+def _plain(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([rows.column(one.name).cast(one.type) for one in schema], schema=schema)
+
+
+def _with_days(rows: pa.Table | pa.RecordBatchReader, day_of: str) -> pa.Table | pa.RecordBatchReader:
+    """The rows with the column `day`."""
+    if isinstance(rows, pa.Table):
+        return rows.append_column(DAY, rows.column(day_of).cast(pa.date32()))
+    schema = rows.schema.append(pa.field(DAY, pa.date32()))
+    batches = (
+        pa.RecordBatch.from_arrays(
+            [*one.columns, one.column(one.schema.get_field_index(day_of)).cast(pa.date32())], schema=schema
+        )
+        for one in rows
+    )
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
@@ -286,7 +334,7 @@ class DeltaLake:
             partition_by=[DAY] if day_of else None,
             mode="error",
             storage_options=self._options,
-            configuration={"delta.checkpointInterval": "20", "delta.targetFileSize": _FILE_BYTES, **properties},
+            configuration={"delta.checkpointInterval": "20", "delta.targetFileSize": str(_FILE_BYTES), **properties},
             commit_properties=_commit(place),
             raise_if_key_not_exists=False,
         )

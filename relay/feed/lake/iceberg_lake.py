@@ -5,8 +5,9 @@ The place is a property of the table that is set in the same commit as the data,
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -25,20 +26,30 @@ from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import DayTransform
 
 from relay.feed.lake.lake_names import folder_name
-from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema
+from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange
 from relay.feed.lake.unused_files import files_named, remove_files, stray_files
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.rows.lake_columns import DELETED
+from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.spool.spooled_net import SpooledNet
 
 _PLACE: Final = "binlog-relay.place"
-_FILE_ROWS: Final = 500_000
+_ROWS_BYTES: Final = 64 << 20
+"""Of rows in memory, which become a file."""
 _OPTIONS: Final = {
     "AWS_ENDPOINT_URL": "s3.endpoint",
     "AWS_REGION": "s3.region",
     "AWS_ACCESS_KEY_ID": "s3.access-key-id",
     "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Which rows of a file go: `of` says it for rows with these columns, as booleans."""
+
+    columns: Sequence[str]
+    of: Callable[[pa.Table], Any]
 
 
 class IcebergLakeTable:
@@ -83,43 +94,55 @@ class IcebergLakeTable:
             schema=schema,
         )
         with self._table.transaction() as transaction:
-            self._replace(transaction, self._touched(keys), keys, [rows], place)
+            gone = _Gone(key, lambda some: is_in(self._connection, some.select(list(key)), keys))
+            spans = {}
+            for name in key:
+                if _has_span(schema.field(name).type):
+                    span = pc.min_max(keys.column(name))
+                    spans[name] = span["min"].as_py(), span["max"].as_py()
+            self._replace(transaction, self._touched(spans), gone, [rows], place)
         self._refresh()
 
-    def _touched(self, keys: pa.Table) -> Iterator[Any]:
-        """The files that may have one of the keys."""
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+        """As `merge`, of more than fits into memory."""
+        schema = self.schema
+
+        def are_gone(rows: pa.Table) -> Any:
+            return changes.are_gone(rows.select([*key, SEQUENCE]))
+
+        spans = {name: changes.ends(name) for name in key if _has_span(schema.field(name).type)}
+        with self._table.transaction() as transaction:
+            rows = together_as(changes.live(schema), _ROWS_BYTES)
+            self._replace(transaction, self._touched(spans), _Gone([*key, SEQUENCE], are_gone), rows, place)
+        self._refresh()
+
+    def _touched(self, spans: Mapping[str, tuple[Any, Any]]) -> Iterator[Any]:
+        """The files that may have a key between the least and the largest."""
         found: BooleanExpression = AlwaysTrue()
-        for name in keys.column_names:
-            least_most = pc.min_max(keys.column(name)) if not pa.types.is_binary(keys.column(name).type) else None
-            if least_most is not None and not pa.types.is_timestamp(keys.column(name).type):
-                low, high = least_most["min"].as_py(), least_most["max"].as_py()
-                found = And(found, _between(name, low, high))
+        for name, (low, high) in spans.items():
+            found = And(found, _between(name, low, high))
         return iter(self._table.scan(row_filter=found).plan_files())
 
     def _replace(
         self,
         transaction: Transaction,
         files: Iterable[Any],
-        keys: pa.Table | None,
+        leaving: "_Gone | None",
         rows: Iterable[pa.Table],
         place: FeedPlace,
     ) -> None:
-        """The files without rows that have one of the keys (None: none of their rows stays), and `rows`."""
+        """The files without the rows that go (None: none of their rows stays), and `rows`."""
         metadata, io = transaction.table_metadata, self._table.io
         gone, made = [], []
         for task in files:
-            if keys is None:
+            if leaving is None:
                 gone.append(task.file)
-                continue
-            there = ArrowScan(
-                table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
-            ).to_table(tasks=[task])
-            kept = there.filter(pc.invert(is_in(self._connection, there, keys)))
-            if kept.num_rows < there.num_rows:
+            elif any(pc.any(leaving.of(some)).as_py() for some in self._read(metadata, task, leaving.columns)):
                 gone.append(task.file)
-                if kept.num_rows:
+                kept = (some.filter(pc.invert(leaving.of(some))) for some in self._read(metadata, task, None))
+                for one in together_as(kept, _ROWS_BYTES):
                     # files are called by their number and this: the same one would write over the file before
-                    made += list(_dataframe_to_data_files(metadata, kept, io, write_uuid=uuid.uuid4()))
+                    made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))
         for one in rows:
             if one.num_rows:
                 made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))
@@ -132,10 +155,22 @@ class IcebergLakeTable:
                 snapshot.append_data_file(file)
         transaction.set_properties(properties)
 
-    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+    def _read(self, metadata: Any, task: Any, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        """The rows of one file, some at a time."""
+        schema = metadata.schema()
+        if columns is not None:
+            schema = schema.select(*columns)
+        scan = ArrowScan(table_metadata=metadata, io=self._table.io, projected_schema=schema, row_filter=AlwaysTrue())
+        wanted = schema_of(schema)
+        for batch in scan.to_record_batches([task]):
+            if batch.num_rows:
+                yield pa.Table.from_batches(_cast([batch], wanted))
+
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
         """More rows."""
+        tables = [rows] if isinstance(rows, pa.Table) else together_as(map(_table_of, rows), _ROWS_BYTES)
         with self._table.transaction() as transaction:
-            self._replace(transaction, (), None, [rows], place)
+            self._replace(transaction, (), None, tables, place)
         self._refresh()
 
     def replace(self, rows: pa.Table, place: FeedPlace) -> None:
@@ -172,7 +207,7 @@ class IcebergLakeTable:
                 filled = ColumnsChange(schema, change.renamed, change.filled)
                 with self.scan() as reader:
                     rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
-                    self._replace(transaction, files, None, rows, place)
+                    self._replace(transaction, files, None, together_as(rows, _ROWS_BYTES), place)
             else:
                 transaction.set_properties({_PLACE: str(place.version)})
         self._refresh()
@@ -383,15 +418,7 @@ def schema_of(schema: Any) -> pa.Schema:
 
 def _in_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Batches as tables of a file's size, with the columns in the schema's order."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        arrays = [batch.column(batch.schema.get_field_index(one.name)) for one in schema]
-        held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        if sum(one.num_rows for one in held) >= _FILE_ROWS:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+    return together_as((_table_of(batch).select(schema.names) for batch in batches), _ROWS_BYTES)
 
 
 def _numbers(schema: pa.Schema) -> NameMapping:
@@ -413,7 +440,16 @@ def _between(name: str, low: Any, high: Any) -> BooleanExpression:
     return And(least(name, low), most(name, high))
 
 
-def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _has_span(kind: pa.DataType) -> bool:
+    """Whether files are told apart by the least and largest value of such a column."""
+    return not (pa.types.is_binary(kind) or pa.types.is_timestamp(kind))
+
+
+def _table_of(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         arrays = [batch.column(batch.schema.get_field_index(one.name)).cast(one.type) for one in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -59,6 +59,21 @@ def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table
     return pc.is_in(left.column("i"), found.column("i").combine_chunks())
 
 
+def together_as(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]:
+    """Tables as fewer ones of about that size, none of them empty."""
+    held: list[pa.Table] = []
+    size = 0
+    for one in tables:
+        if one.num_rows:
+            held.append(one)
+            size += one.nbytes
+        if size >= most_bytes:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
 def _naive(column: Any) -> Any:
     return column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) and column.type.tz else column
 

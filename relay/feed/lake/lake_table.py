@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.spool.spooled_net import SpooledNet
 
 APP_ID: Final = "binlog-relay"
 STALE_FROM: Final = "binlog-relay.stale-from"
@@ -60,7 +61,10 @@ class LakeTable(Protocol):
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
         """Net changes: rows by key with _deleted."""
 
-    def append(self, rows: pa.Table, place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+        """As `merge`, of more than fits into memory, in one commit all the same."""
+
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
         """More rows."""
 
     def replace(self, rows: pa.Table, place: FeedPlace) -> None:

@@ -6,7 +6,7 @@ row of the lake has a name of its own, its `_sequence` and `_row`, by which it i
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import duckdb
@@ -19,7 +19,8 @@ from relay.feed.rows.partial_images import left_out_value, without_zones
 
 OWN_NAME: Final = (SEQUENCE, ROW)
 """What finds a row of a table without a key in the lake."""
-_TABLES: Final = ("equal_images", "texts", "equal_rows", "equal_net", "equal_wanted")
+_TABLES: Final = ("texts", "equal_images", "equal_rows", "equal_net", "equal_wanted")
+_ROWS_AT_ONCE: Final = 1 << 14
 
 
 def equal_row_changes(
@@ -34,17 +35,41 @@ def equal_row_changes(
 
     Raises: FeedStop.
     """
-    images = _whole_images(connection, changes, rows)
-    connection.register("equal_images", images)
+    found = list(equal_rows_in_pieces(connection, [changes], rows, lake, lenient=lenient))
+    return pa.concat_tables(found) if found else _schema(rows).empty_table()
+
+
+def equal_rows_in_pieces(
+    connection: duckdb.DuckDBPyConnection,
+    pieces: Iterable[pa.Table],
+    rows: TableRows,
+    lake: Callable[[], pa.RecordBatchReader],
+    *,
+    lenient: bool = False,
+) -> Iterator[pa.Table]:
+    """As `equal_row_changes`, some at a time. The connection is in use until all of them were taken."""
     try:
+        for piece in pieces:
+            _add_images(connection, _whole_images(connection, piece, rows), rows)
         _net(connection, rows)
-        count = connection.execute("SELECT count(*) FROM equal_net WHERE net < 0").fetchall()[0][0]
-        gone = _found(connection, rows, lake, lenient=lenient) if count else []
-        return _together(connection, rows, gone)
+        if connection.execute("SELECT count(*) FROM equal_net WHERE net < 0").fetchall()[0][0]:
+            for names in _found(connection, rows, lake, lenient=lenient):
+                yield _named(names, _schema(rows))
+        yield from _alive(connection, rows)
     finally:
-        connection.unregister("equal_images")
-        for name in _TABLES[1:]:
+        for name in _TABLES:
             connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _schema(rows: TableRows) -> pa.Schema:
+    return pa.schema(
+        [
+            *(pa.field(one.name, one.arrow) for one in rows.columns),
+            (ROW, pa.int64()),
+            (SEQUENCE, pa.int64()),
+            (DELETED, pa.bool_()),
+        ]
+    )
 
 
 def _whole_images(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table:
@@ -113,24 +138,36 @@ def _completed(changes: pa.Table, rows: TableRows) -> pa.Table:
     )
 
 
-def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
-    """Tables `equal_rows` (each image, typed, with the number of its value) and `equal_net` (value, how many more or less there are)."""
+def _add_images(connection: duckdb.DuckDBPyConnection, images: pa.Table, rows: TableRows) -> None:
+    """Into table `equal_images`: each image with its values, typed."""
     plain = [one for one in rows.columns if one.kind != DOCUMENT]
     documents = [one for one in rows.columns if one.kind == DOCUMENT]
     j = f"json_extract(image, {pointers(documents)})" if documents else "NULL"
-    connection.execute(
-        f"CREATE TEMP TABLE texts AS SELECT sequence, row, sign, image, json_extract_string(image, {pointers(plain)}) AS v, {j} AS j "
-        "FROM equal_images"
-    )
+    connection.register("some_images", images)
+    try:
+        connection.execute(
+            f"CREATE TEMP TABLE texts AS SELECT sequence, row, sign, image, json_extract_string(image, {pointers(plain)}) AS v, {j} AS j "
+            "FROM some_images"
+        )
+    finally:
+        connection.unregister("some_images")
     check_texts(connection, rows)
     at = {one.name: (f"t.v[{n + 1}]", "") for n, one in enumerate(plain)}
     at |= {one.name: ("", f"nullif(t.j[{n + 1}], 'null'::JSON)") for n, one in enumerate(documents)}
     values = ", ".join(f"{typed(one, *at[one.name])} AS c{n}" for n, one in enumerate(rows.columns))
+    typed_images = f"SELECT t.sequence, t.row, t.sign, {values} FROM texts t"
+    connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS equal_images AS {typed_images} LIMIT 0")
+    connection.execute(f"INSERT INTO equal_images {typed_images}")
+    connection.execute("DROP TABLE texts")
+
+
+def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
+    """Tables `equal_rows` (each image, typed, with the number of its value) and `equal_net` (value, how many more or less there are)."""
     same = ", ".join(_compared(one, f"c{n}") for n, one in enumerate(rows.columns))
     connection.execute(
-        f"CREATE TEMP TABLE equal_rows AS SELECT *, dense_rank() OVER (ORDER BY {same}) AS value FROM "
-        f"(SELECT t.sequence, t.row, t.sign, {values} FROM texts t)"
+        f"CREATE TEMP TABLE equal_rows AS SELECT *, dense_rank() OVER (ORDER BY {same}) AS value FROM equal_images"
     )
+    connection.execute("DROP TABLE equal_images")
     connection.execute(
         "CREATE TEMP TABLE equal_net AS SELECT value, sum(sign) AS net FROM equal_rows GROUP BY value HAVING sum(sign) <> 0"
     )
@@ -147,7 +184,7 @@ def _found(
     lake: Callable[[], pa.RecordBatchReader],
     *,
     lenient: bool,
-) -> list[pa.Table]:
+) -> Iterator[pa.Table]:
     """The names of rows of the lake that go: of each value as many as it has too many."""
     columns = ", ".join(f"c{n}" for n in range(len(rows.columns)))
     connection.execute(
@@ -158,7 +195,6 @@ def _found(
         f"{_compared(one, f'l.{identifier(one.name)}')} IS NOT DISTINCT FROM {_compared(one, f'w.c{n}')}"
         for n, one in enumerate(rows.columns)
     )
-    found = []
     with lake() as reader:
         for batch in _batches(reader):
             connection.register("lake", without_zones(batch))
@@ -172,7 +208,7 @@ def _found(
                 connection.unregister("lake")
             if not some.num_rows:
                 continue
-            found.append(some.select([SEQUENCE, ROW]))
+            yield some.select([SEQUENCE, ROW])
             connection.register("taken", some)
             connection.execute(
                 "UPDATE equal_wanted SET missing = missing - t.n FROM (SELECT value, count(*) AS n FROM taken GROUP BY value) t "
@@ -180,7 +216,7 @@ def _found(
             )
             connection.unregister("taken")
             if not connection.execute("SELECT count(*) FROM equal_wanted WHERE missing > 0").fetchall()[0][0]:
-                return found
+                return
     missing = connection.execute("SELECT coalesce(sum(missing), 0) FROM equal_wanted").fetchall()[0][0]
     if missing and not lenient:
         raise table_stop(
@@ -189,7 +225,6 @@ def _found(
             rows.name,
             f"{missing} rows were changed or deleted, and the lake has no rows that are equal to them in all columns.",
         )
-    return found
 
 
 def _batches(reader: Iterable[pa.RecordBatch]) -> Iterable[pa.Table]:
@@ -198,37 +233,34 @@ def _batches(reader: Iterable[pa.RecordBatch]) -> Iterable[pa.Table]:
             yield pa.Table.from_batches([batch])
 
 
-def _together(connection: duckdb.DuckDBPyConnection, rows: TableRows, gone: list[pa.Table]) -> pa.Table:
-    schema = pa.schema(
-        [
-            *(pa.field(one.name, one.arrow) for one in rows.columns),
-            (ROW, pa.int64()),
-            (SEQUENCE, pa.int64()),
-            (DELETED, pa.bool_()),
-        ]
-    )
+def _alive(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> Iterator[pa.Table]:
+    """The rows that come."""
     values = ", ".join(f"c{n} AS {identifier(one.name)}" for n, one in enumerate(rows.columns))
     alive = connection.sql(
         f"SELECT {values}, row AS {ROW}, sequence AS {SEQUENCE}, false AS {DELETED} FROM (SELECT r.*, n.net, "
         "row_number() OVER (PARTITION BY r.value ORDER BY r.sequence DESC, r.row DESC) AS place "
         "FROM equal_rows r JOIN equal_net n USING (value) WHERE n.net > 0 AND r.sign = 1) WHERE place <= net ORDER BY sequence, row"
-    ).to_arrow_table()
-    parts = [pa.Table.from_arrays([cast_column(alive.column(one.name), one.type) for one in schema], schema=schema)]
-    for names in gone:
-        parts.append(
-            pa.Table.from_arrays(
-                [
-                    pa.array([True] * names.num_rows)
-                    if one.name == DELETED
-                    else names.column(one.name).cast(one.type)
-                    if one.name in OWN_NAME
-                    else pa.nulls(names.num_rows, one.type)
-                    for one in schema
-                ],
-                schema=schema,
-            )
-        )
-    return pa.concat_tables(parts)
+    )
+    schema = _schema(rows)
+    for batch in alive.to_arrow_reader(_ROWS_AT_ONCE):
+        if batch.num_rows:
+            arrays = [cast_column(batch.column(batch.schema.get_field_index(one.name)), one.type) for one in schema]
+            yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _named(names: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows that go, of which there is only the name."""
+    return pa.Table.from_arrays(
+        [
+            pa.array([True] * names.num_rows)
+            if one.name == DELETED
+            else names.column(one.name).cast(one.type)
+            if one.name in OWN_NAME
+            else pa.nulls(names.num_rows, one.type)
+            for one in schema
+        ],
+        schema=schema,
+    )
 
 
 def numbered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable[pa.RecordBatch]:

@@ -99,6 +99,7 @@ class WholeTable:
         while start < end:
             batch = self._engine.read(start, end)
             part = batch.parts.get(self._key)
+            batch.close()
             if batch.stop is not None or (part is not None and (part.rows.num_rows or part.definitions or part.unseen)):
                 return True
             start = batch.end

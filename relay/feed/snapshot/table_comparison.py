@@ -121,8 +121,9 @@ class TableComparison:
         while start < end:
             batch = self._engine.read(start, end, images=True)
             part = batch.parts.get(self._key)
-            if part is not None and part.rows.num_rows:
-                found.append(touched_keys(self._engine.connection, part.rows.select(["before", "after"]), rows))
+            for some in part.rows.pieces() if part is not None else ():
+                found.append(touched_keys(self._engine.connection, some.select(["before", "after"]), rows))
+            batch.close()
             if batch.stop is not None:
                 raise batch.stop
             start = batch.end

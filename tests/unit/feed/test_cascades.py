@@ -1,5 +1,6 @@
 """Tables whose rows foreign keys may have changed, where nobody knows which keys there are."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +10,7 @@ duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip inst
 import pyarrow as pa  # noqa: E402
 
 from relay.feed.cascades import note_cascades  # noqa: E402
-from relay.feed.feed_batch import FeedBatch, TablePart, no_rows  # noqa: E402
+from relay.feed.feed_batch import FeedBatch, TablePart  # noqa: E402
 from relay.feed.rows.feed_place import FeedPlace  # noqa: E402
 from relay.schema_history.tables.source_table import Table, TableName  # noqa: E402
 
@@ -35,16 +36,13 @@ class Archive:
     def table(self, key: TableName, _at: FeedPlace, _upto: FeedPlace) -> Table | None:
         return self.child if key == CHILD else Table(*PARENT, foreign_keys=())
 
-    def rows(self, _start: FeedPlace, _end: FeedPlace, _schemas: object) -> pa.Table:
-        schema = no_rows().schema.remove(no_rows().schema.get_field_index("at"))
-        row = {"file": "mysql-bin.000001", "transaction": CHANGED.position, "operation": self.operation, "named": "ddl"}
-        return pa.Table.from_pylist([{name: row.get(name) for name in schema.names}], schema=schema)
-
-    rows_of = rows
+    def changed_rows(self, _start: FeedPlace, _end: FeedPlace) -> Iterator[pa.Table]:
+        row = {"file": "mysql-bin.000001", "transaction": CHANGED.position, "operation": self.operation}
+        yield pa.Table.from_pylist([row])
 
     def stale(self, **more: object) -> list[FeedPlace]:
         """Where `child` is stale from."""
-        batch = FeedBatch(START, END, {PARENT: TablePart(PARENT, no_rows())})
+        batch = FeedBatch(START, END, {PARENT: TablePart(PARENT)})
         with duckdb.connect() as connection:
             note_cascades(self, connection, batch, [PARENT, CHILD], **more)  # type: ignore[arg-type]
         part = batch.parts.get(CHILD)

@@ -1,0 +1,121 @@
+"""Files of a table of Delta that a commit is to add: written as rows come, each of at most some megabytes, with what Delta tells of a file."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable
+from datetime import date
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.fs import PyFileSystem
+
+_GROUP_BYTES: Final = 8 << 20
+"""Of rows in memory, which become one group of a file."""
+_TEXT_LENGTH: Final = 32
+"""Longer texts have no least and largest."""
+
+
+class DeltaFiles:
+    """`actions` are the commit's when `finish` was called."""
+
+    def __init__(self, table: DeltaTable, schema: pa.Schema, file_bytes: int) -> None:
+        self.actions: list[AddAction | RemoveAction] = []
+        self._files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
+        self._schema = schema
+        self._file_bytes = file_bytes
+        self._held: list[pa.Table] = []
+        self._size = 0
+        self._open: tuple[str, Any, pq.ParquetWriter] | None = None
+        self._spans = _Spans(schema)
+
+    def remove(self, path: str, size: int) -> None:
+        """A file that is not the table's any more."""
+        self.actions.append(RemoveAction(path, True, int(time.time() * 1000), size, {}))
+
+    def write(self, rows: Iterable[pa.Table]) -> None:
+        """More rows, with the columns of the schema."""
+        for table in rows:
+            self._held.append(table)
+            self._size += table.nbytes
+            if self._size >= _GROUP_BYTES:
+                self._write()
+
+    def finish(self) -> None:
+        """The last file is whole."""
+        self._write()
+        self._close()
+
+    def _write(self) -> None:
+        table = pa.concat_tables(self._held) if self._held else self._schema.empty_table()
+        self._held, self._size = [], 0
+        if not table.num_rows:
+            return
+        if self._open is None:
+            path = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+            stream = self._files.open_output_stream(path)
+            self._open = path, stream, pq.ParquetWriter(stream, self._schema, compression="snappy")
+        self._open[2].write_table(table, row_group_size=table.num_rows)
+        self._spans.add(table)
+        if self._open[1].tell() >= self._file_bytes:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        path, stream, writer = self._open
+        writer.close()
+        size = stream.tell()
+        stream.close()
+        self.actions.append(AddAction(path, size, {}, int(time.time() * 1000), True, self._spans.told()))
+        self._open, self._spans = None, _Spans(self._schema)
+
+
+class _Spans:
+    """How many rows a file has, and between what the values of its columns are, where that can be told exactly."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._rows = 0
+        self._nulls = dict.fromkeys(schema.names, 0)
+        self._least: dict[str, Any] = {}
+        self._most: dict[str, Any] = {}
+        self._names = [one.name for one in schema if _has_span(one.type)]
+
+    def add(self, table: pa.Table) -> None:
+        self._rows += table.num_rows
+        for name in table.column_names:
+            self._nulls[name] += table.column(name).null_count
+        for name in list(self._names):
+            span = pc.min_max(table.column(name)).as_py()
+            low, high = span["min"], span["max"]
+            if low is None:
+                continue
+            if isinstance(low, str) and max(len(low), len(high)) > _TEXT_LENGTH:
+                self._names.remove(name)
+                continue
+            self._least[name] = min(self._least.get(name, low), low)
+            self._most[name] = max(self._most.get(name, high), high)
+
+    def told(self) -> str:
+        return json.dumps(
+            {
+                "numRecords": self._rows,
+                "minValues": {name: _json_value(self._least[name]) for name in self._names if name in self._least},
+                "maxValues": {name: _json_value(self._most[name]) for name in self._names if name in self._most},
+                "nullCount": self._nulls,
+            },
+            ensure_ascii=False,
+        )
+
+
+def _has_span(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind))
+
+
+def _json_value(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,100 @@
+"""What a part of a batch comes to for one table: at once where it fits into memory, else piece by piece."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from relay.feed.lake.lake_table import LakeTable
+from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes, equal_rows_in_pieces
+from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
+from relay.feed.rows.partial_images import CurrentRows, RowKey, completed_changes
+from relay.feed.rows.value_changes import SHAPE, value_changes
+from relay.feed.spool.part_rows import PartRows
+from relay.feed.spool.spool_directory import SpoolDirectory
+from relay.feed.spool.spooled_net import SpooledNet
+
+
+class NetOfPart:
+    """Of one table of the lake. `told`: how its rows are kept. `unknown`: as of `completed_changes`; `lenient`: as of `equal_row_changes`.
+
+    with_images: the same rows with their images. `directory`: for what does not fit into memory; None, if all does.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        current: LakeTable,
+        told: TableRows,
+        with_images: Callable[[PartRows], PartRows],
+        unknown: list[RowKey] | None,
+        directory: SpoolDirectory | None,
+        *,
+        lenient: bool,
+    ) -> None:
+        self._connection = connection
+        self._current = current
+        self._told = told
+        self._with_images = with_images
+        self._unknown = unknown
+        self._directory = directory
+        self._lenient = lenient
+
+    @contextmanager
+    def of(self, rows: PartRows) -> Iterator[pa.Table | SpooledNet]:
+        """Net changes, by key or by the names of rows; while they are used. Raises: FeedStop."""
+        if rows.is_small and rows.has(SHAPE) and self._told.key:
+            plain = value_changes(self._connection, rows.table(), self._told)
+            if plain is not None:
+                yield plain
+                return
+        if self._directory is None or rows.is_small:
+            images = self._with_images(rows)
+            if self._directory is None or images.is_small:
+                yield self._at_once(images)
+                return
+        key = self._told.key
+        net = SpooledNet(self._connection, self._directory, key or OWN_NAME, replaces=bool(key))
+        try:
+            if rows.is_small or not key or not self._add_values(net, rows):
+                net.clear()
+                self._add_images(net, self._with_images(rows))
+            # In memory where it may be: a million changes of one row are one.
+            yield net.table() if net.num_rows and net.nbytes <= rows.piece_bytes else net
+        finally:
+            net.close()
+
+    def _add_values(self, net: SpooledNet, rows: PartRows) -> bool:
+        """Whether all rows are plain."""
+        if not rows.has(SHAPE):
+            return False
+        for piece in rows.pieces():
+            some = value_changes(self._connection, piece, self._told)
+            if some is None:
+                return False
+            net.add(some)
+        return True
+
+    def _add_images(self, net: SpooledNet, rows: PartRows) -> None:
+        """Net changes by the images of rows."""
+        pieces = (piece.select(CHANGES.names) for piece in rows.pieces())
+        if self._told.key:
+            for piece in pieces:
+                net.add(self._by_key(piece, net.above(self._current.rows_of)))
+            return
+        lenient = self._lenient
+        for some in equal_rows_in_pieces(self._connection, pieces, self._told, self._current.scan, lenient=lenient):
+            net.add(some)
+
+    def _at_once(self, images: PartRows) -> pa.Table:
+        changes = images.table().select(CHANGES.names)
+        if self._told.key:
+            return self._by_key(changes, self._current.rows_of)
+        return equal_row_changes(self._connection, changes, self._told, self._current.scan, lenient=self._lenient)
+
+    def _by_key(self, changes: pa.Table, current: CurrentRows) -> pa.Table:
+        try:
+            return net_changes(self._connection, changes, self._told)
+        except ImagesNotWhole:
+            return completed_changes(self._connection, changes, self._told, current, unknown=self._unknown)

@@ -1,0 +1,120 @@
+"""Where a feed keeps what does not fit into memory: a directory of its own, which goes when the feed ends, or when the next one begins."""
+
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+_PREFIX: Final = "binlog-relay-feed."
+_LOCK: Final = "in-use"
+_UNLOCKED_S: Final = 3600
+"""A directory without a lock is one that is being made, if it is younger."""
+_FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_FULL_TEXTS: Final = ("No space left", "Disk quota exceeded", "max_temp_directory_size", "File too large")
+
+
+class SpoolFull(OSError):
+    """The disk of the spool directory is full. Nothing of the batch is in the lake. `str()` is for people."""
+
+
+class SpoolDirectory:
+    """A new directory below `parent`, locked while the process lives; those of feeds that died there are removed. Raises: OSError."""
+
+    def __init__(self, parent: str | Path) -> None:
+        self.parent = Path(parent)
+        try:
+            remove_left_over(self.parent)
+            self.path, lock = _made(self.parent)
+        except OSError as error:
+            raise _told(error, self.parent) from None
+        self._numbers = count(1)
+        # Also where nobody closes it, at the end of the process.
+        self._remove = weakref.finalize(self, _removed, self.path, lock)
+
+    def new_file(self) -> Path:
+        """A path for a file that is not there yet."""
+        return self.path / f"rows-{next(self._numbers)}"
+
+    @contextmanager
+    def told_when_full(self) -> Iterator[None]:
+        """A disk that is full is said so, with the directory's name. Raises: SpoolFull."""
+        try:
+            yield
+        except OSError as error:
+            told = _told(error, self.path)
+            if told is error:
+                raise
+            raise told from None
+        except duckdb.Error as error:
+            if not any(one in str(error) for one in _FULL_TEXTS):
+                raise
+            raise _full(self.path) from None
+
+    def close(self) -> None:
+        """Gone, with all that is in it."""
+        self._remove()
+
+
+def remove_left_over(parent: Path) -> list[Path]:
+    """Removes what feeds have left that were killed, and whose lock nobody has; which those were."""
+    gone = []
+    for one in sorted(parent.glob(_PREFIX + "*")):
+        with suppress(OSError):  # another feed removes it, or it is another user's
+            if _is_left_over(one):
+                shutil.rmtree(one)
+                gone.append(one)
+    return gone
+
+
+def _is_left_over(directory: Path) -> bool:
+    try:
+        with (directory / _LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    except FileNotFoundError:
+        return time.time() - directory.stat().st_mtime > _UNLOCKED_S
+    except BlockingIOError:
+        return False
+
+
+def _made(parent: Path) -> tuple[Path, int]:
+    """A directory and its lock."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        lock = os.open(path / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.stat(path / _LOCK).st_ino == os.fstat(lock).st_ino:
+                return path, lock
+        os.close(lock)  # another feed took it for one that was left, before it was locked
+
+
+def _removed(path: Path, lock: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(lock)
+
+
+def _told(error: OSError, path: Path) -> OSError:
+    text = str(error)
+    full = error.errno in _FULL or any(one in text for one in _FULL_TEXTS)
+    return _full(path) if full else error
+
+
+def _full(path: Path) -> SpoolFull:
+    return SpoolFull(
+        errno.ENOSPC,
+        "The disk is full where the feed keeps what does not fit into memory; nothing of this batch is in the lake, and what was "
+        "written there is removed. Make room, or set `spool_directory` in feed.toml to a larger disk: it takes twice the size of the "
+        "largest transaction, and more for packed ones",
+        str(path),
+    )

@@ -1,0 +1,42 @@
+"""A file of Arrow tables, one behind the other, each of which can be read alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from relay.feed.spool.spool_directory import SpoolDirectory
+
+_FORMAT: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class SpoolFile:
+    """Made when something is written, removed when it is closed."""
+
+    def __init__(self, directory: SpoolDirectory) -> None:
+        self._directory = directory
+        self._path: Path | None = None
+
+    def write(self, table: pa.Table) -> Callable[[], pa.Table]:
+        """What reads it again. Raises: SpoolFull."""
+        if self._path is None:
+            self._path = self._directory.new_file()
+        path = self._path
+        with self._directory.told_when_full(), path.open("ab") as file:
+            start = file.tell()
+            with pa.ipc.new_stream(file, table.schema, options=_FORMAT) as writer:
+                writer.write_table(table)
+        return lambda: _read(path, start)
+
+    def close(self) -> None:
+        """The file is removed."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+
+def _read(path: Path, start: int) -> pa.Table:
+    with pa.OSFile(str(path)) as file:
+        file.seek(start)
+        return pa.ipc.open_stream(file).read_all()
