@@ -242,7 +242,8 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
                         )
             gone = engine.progress.upkeep(keep_hours)
             if as_json:
-                print_json({"table": "_feed", "kind": "state", **{k: v for k, v in gone.items() if isinstance(v, int)}})
+                told = {name: value for name, value in gone.items() if isinstance(value, int)}
+                print_json({"table": "_feed", "kind": "state", **told})
 
 
 def first_kept_day(days: int) -> datetime:
