@@ -23,6 +23,8 @@ TYPE_AT: Final = codes.EVENT_TYPE_AT
 SERVER_ID: Final = slice(codes.SERVER_ID_AT, codes.EVENT_SIZE_AT)
 LOG_POS: Final = slice(codes.LOG_POS_AT, codes.FLAGS_AT)
 FLAGS: Final = slice(codes.FLAGS_AT, HEADER_SIZE)
+OF_ONE_CONNECTION: Final = 0x0004
+"""In the flags: the statement used something that is of its connection alone, such as a temporary table, which may hide another."""
 
 # A format description, from its header on: version u16 | server version 50 bytes | created u32 | header length u8 | lengths.
 SERVER_VERSION: Final = slice(HEADER_SIZE + 2, HEADER_SIZE + 52)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
-from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
+from protocol.binlog.layout import FIRST_EVENT, FLAGS, HEADER_SIZE, OF_ONE_CONNECTION
 from protocol.errors import Malformed
 from relay.archive.storage.files import GAP_NAME
 from relay.audit import arrow
@@ -208,15 +208,21 @@ class ArchiveReading:
             for batch in reader:
                 prepares = batch.filter(pc.fill_null(pc.equal(batch.column("type_code"), EventType.XA_PREPARE), False))
                 for one in prepares.to_pylist():
-                    at = FeedPlace.at(one["file"], one["position"])
-                    opened = self._store.open(self._file(at)[1])
-                    try:
-                        flag = read_bytes(opened, at.position + HEADER_SIZE, 1)
-                    finally:
-                        opened.close()
-                    if flag[:1] == b"\x01" and one["transaction"] is not None:
+                    event = self._bytes(FeedPlace.at(one["file"], one["position"]), HEADER_SIZE + 1)
+                    if event[HEADER_SIZE:] == b"\x01" and one["transaction"] is not None:
                         found.append(FeedPlace.at(one["file"], one["transaction"]).version)
         return frozenset(found)
+
+    def used_temporary(self, place: FeedPlace) -> bool:
+        """Whether the statement there used a temporary table, or something else of its connection alone."""
+        return bool(int.from_bytes(self._bytes(place, HEADER_SIZE)[FLAGS], "little") & OF_ONE_CONNECTION)
+
+    def _bytes(self, place: FeedPlace, count: int) -> bytes:
+        opened = self._store.open(self._file(place)[1])
+        try:
+            return bytes(read_bytes(opened, place.position, count))
+        finally:
+            opened.close()
 
     def statements(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
         """The statements in [start, end)."""

@@ -198,7 +198,9 @@ def _add_statements(
     if not statements.num_rows:
         return
     names = [*tables.known, *batch.parts]
-    found = logged_changes(statements.to_pylist(), _ends(transactions), reading.server_version, names)
+    found = logged_changes(
+        statements.to_pylist(), _ends(transactions), reading.server_version, names, reading.used_temporary
+    )
     for definition in found.definitions:
         if tables.wanted(definition.key):
             part = batch.parts.setdefault(definition.key, TablePart(definition.key))

@@ -145,11 +145,13 @@ def logged_changes(
     ends: Ends,
     version_of: Callable[[FeedPlace], str],
     known: Iterable[TableName],
+    may_be_temporary: Callable[[FeedPlace], bool],
 ) -> LoggedChanges:
-    """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands."""
+    """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands.
+    `may_be_temporary`: of an event's place, whether its flags say that the statement used a temporary table.
+    """
     found = LoggedChanges()
     tables = set(known)
-    temporary: set[TableName] = set()
     for one in statements:
         text = one["statement"]
         if text is None:
@@ -159,12 +161,12 @@ def logged_changes(
         match = _WORD.match(text)
         word = match[1].lower() if match is not None else ""
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version_of, tables, temporary):
+            for made in _definitions(one, start, end, sequence, version_of, tables):
                 found.definitions += [*_in_other_case(made, tables), made]
                 tables.add(made.key)
         elif word == "truncate":
             key = _truncated(one, version_of(start))
-            if key in temporary:  # which hides the table from one connection; who it is does not stand here
+            if may_be_temporary(FeedPlace.at(one["file"], one["position"])):  # one that hides the table
                 names = frozenset(word.lower() for word in key or ())
                 found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
             elif key is not None:
@@ -216,7 +218,6 @@ def _definitions(
     sequence: int,
     version_of: Callable[[FeedPlace], str],
     tables: set[TableName],
-    temporary: set[TableName],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & (1 << 21 | 1 << 22))
@@ -255,9 +256,7 @@ def _definitions(
         for key in _keys(said, tables):
             yield made(key, UNKNOWN_CHANGE)
         return
-    if isinstance(said, CreateTable) and said.temporary:
-        temporary.add(said.name)
-    elif isinstance(said, CreateTable):
+    if isinstance(said, CreateTable) and not said.temporary:
         if said.or_replace:
             yield made(said.name, DROPPED, made_anew=True)
         yield made(said.name, CREATED, if_not_exists=said.if_not_exists)

@@ -212,7 +212,8 @@ class TableRenames:
             statements = self._reading.statements(start, end)
             text = statements.column("statement")
             named = statements.filter(pa.compute.match_substring(text, key[1], ignore_case=True))
-            found = logged_changes(named.to_pylist(), {}, self._reading.server_version, [key])
+            told = self._reading
+            found = logged_changes(named.to_pylist(), {}, told.server_version, [key], told.used_temporary)
             for one in reversed(found.definitions):
                 if one.key == key and one.action == RENAMED and one.source is not None:
                     return None

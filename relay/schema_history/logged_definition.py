@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from protocol.binlog.layout import FLAGS
+from protocol.binlog.layout import FLAGS, OF_ONE_CONNECTION
 from protocol.binlog.schema.collation_names import collation_of_number
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.schema.definition_names import defined_names
@@ -31,8 +31,6 @@ _CONNECTION: Final = re.compile(
 _CHANGES: Final = re.compile(
     BEFORE_VERB + rb"(?:alter\b|(?:create|drop)\s++(?:\w++\s++){0,3}?index\b)", re.IGNORECASE | re.DOTALL
 )
-_OF_ONE_CONNECTION: Final = 0x0004
-"""In the header's flags: the statement used something that is of its connection alone, such as a temporary table."""
 _RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
 # What may define something without columns.
 _NO_TABLE: Final = re.compile(
@@ -128,7 +126,7 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     setting = statement_setting(event, post_length)
     client = charset_of_column(setting.client_collation)
     text = decode_text(found[1], client)
-    is_unclear = int.from_bytes(event[FLAGS], "little") & _OF_ONE_CONNECTION and _CHANGES.match(found[1])
+    is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _CHANGES.match(found[1])
     if "\ufffd" in text or is_unclear:
         # Whether there is such a temporary table is not always known: the statement may be about that, or not.
         return LoggedDefinition(defined_names(found[1]))

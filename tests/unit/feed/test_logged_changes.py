@@ -9,13 +9,15 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from relay.feed.logged_changes import DROPPED, TRUNCATED, UNKNOWN_CHANGE, LoggedChanges, logged_changes, shown
 
 
-def told(*texts: str, known: str = "orders", version: str = "5.6.24-log", **more: Any) -> LoggedChanges:
+def told(
+    *texts: str, known: str = "orders", version: str = "5.6.24-log", temporary: bool = False, **more: Any
+) -> LoggedChanges:
     statements = [
         {"file": "bin.000001", "transaction": 100 * number, "position": 100 * number, "end": 100 * number + 99, "statement": text,
          "schema": "shop", "sql_mode": 0, "error_code": 0, "time": None, **more}
         for number, text in enumerate(texts, 1)
     ]  # fmt: skip
-    return logged_changes(statements, {}, lambda _place: version, [("shop", known)])
+    return logged_changes(statements, {}, lambda _place: version, [("shop", known)], lambda _place: temporary)
 
 
 def actions(found: LoggedChanges) -> list[tuple[str, str]]:
@@ -30,6 +32,12 @@ def test_a_statement_with_a_tables_name_in_another_case_may_mean_it() -> None:
 
 def test_a_statement_with_the_name_as_it_is_means_that_table_alone() -> None:
     assert actions(told("TRUNCATE TABLE orders")) == [("orders", TRUNCATED)]
+
+
+def test_a_truncate_that_used_a_temporary_table_is_not_taken_for_one_of_the_table_that_this_hides() -> None:
+    found = told("TRUNCATE TABLE orders", temporary=True)
+    assert not found.definitions
+    assert [one.reason for one in found.unseen] == ["a TRUNCATE, perhaps of a temporary table"]
 
 
 def test_a_drop_of_which_one_table_was_not_there_drops_the_others() -> None:

@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import OF_ONE_CONNECTION
 from protocol.binlog.mariadb_gtid import PREPARED_XA, MariadbGtid, decode_mariadb_gtid, says_alters_nothing
 from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
@@ -27,8 +28,6 @@ _BETWEEN_GROUPS: Final = frozenset((
 
 
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
-_OF_ONE_CONNECTION: Final = 0x0004
-"""In a header's flags: the statement used a temporary table, which may hide another of its name."""
 
 
 class TablesBefore(Protocol):
@@ -164,7 +163,7 @@ class MariadbRules:
         """Whether the table was there before the archive, and is known from now on. Raises: OSError."""
         if self.before is None:
             return False
-        if any(event.type in _QUERIES and event.flags & _OF_ONE_CONNECTION for event in group.events):
+        if any(event.type in _QUERIES and event.flags & OF_ONE_CONNECTION for event in group.events):
             return False
         tables = self.before.around(name, group.file, next(iter(group.events)).offset)
         self._parts.tables.note_recorded(tables or ())
