@@ -141,6 +141,13 @@ class ArchiveReading:
             found.append(StoredBinlog(self._stored_bytes(path), begun))
         return found[::-1]
 
+    def begun(self, place: FeedPlace) -> datetime | None:
+        """When the binlog of a place was begun, by its first event; None: it does not say so, or is not there."""
+        try:
+            return self._begun(self._file(place)[1])
+        except FeedStop:
+            return None
+
     def _begun(self, path: str) -> datetime | None:
         return read_head(self._store, AuditedFile(path, path)).begun
 

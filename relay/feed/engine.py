@@ -58,6 +58,7 @@ class FeedLimits:
 
 
 NO_LIMITS: Final = FeedLimits()
+_OTHER_ARCHIVE: Final = "Correct `archive`, or feed this one into a new `target`; or load all tables anew: `binlog-relay feed snapshot --all`."
 
 
 @dataclass(slots=True)
@@ -94,11 +95,12 @@ class FeedEngine:
         # Its own: what is read ahead is read in another thread.
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
-        self.progress = ProgressTable(lake, named, settings.modes)
+        self.progress = ProgressTable(lake, named, settings.modes, reading.begun)
         first = self.progress.first_choice
         self._assumed = FedTables(*map(tuple, json.loads(first))) if first else choice
         self._left_out = ""
         """A table that is behind all others: the settings did not name it for a while."""
+        self._is_same_archive = False
         self.place: FeedPlace = self._open()
         self.last_time: Any = None
 
@@ -164,6 +166,8 @@ class FeedEngine:
 
     def step(self, upto: FeedPlace | None = None) -> bool:
         """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
+        if not self._is_same_archive:
+            self._check_binlogs()
         try:
             batch = self._batches.next(self.place, upto)
         except (FeedStop, PositionGone) as gone:
@@ -181,6 +185,20 @@ class FeedEngine:
         self.apply(batch)
         return True
 
+    def _check_binlogs(self) -> None:
+        """Raises: FeedStop where a binlog that was fed is another one now, which has its name."""
+        for place, begun in self.progress.binlogs():
+            now = self.reading.begun(place)
+            if now is not None and now != begun:
+                raise FeedStop(
+                    "place_gone",
+                    self.reading.told(place),
+                    f"The lake has all changes up to there of a binlog that was begun at {begun}; the one that has its name now was begun "
+                    f"at {now}. The source's binlogs were begun anew (RESET MASTER), or it is another source.",
+                    _OTHER_ARCHIVE,
+                )
+        self._is_same_archive = True
+
     def _check_end(self) -> None:
         """Raises: FeedStop where the archive ends before what is in the lake: it is not the archive that was fed."""
         newest = self._batches.archive_end
@@ -190,7 +208,7 @@ class FeedEngine:
                 self.reading.told(self.place),
                 f"The lake has all changes up to there, and the archive ends at {self.reading.told(newest)}: it was begun anew, is "
                 "another one, or was put back from an older copy.",
-                "Correct `archive`, or feed this one into a new `target`; or load all tables anew: `binlog-relay feed snapshot --all`.",
+                _OTHER_ARCHIVE,
             )
 
     def read(self, start: FeedPlace, end: FeedPlace, *, images: bool = False) -> FeedBatch:

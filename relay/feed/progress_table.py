@@ -1,12 +1,13 @@
 """The lake's table `_feed`: how far all tables are, for whoever looks, and so that tables without changes need no commits.
 
 A table that the settings do not name any more stays in it with the place up to which it was fed: named again, it goes on there. So do
-those of another feed with the same target.
+those of another feed with the same target. `begun`: when the binlog of `place` was begun, by its first event: after RESET MASTER another
+binlog has its name.
 """
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,7 @@ PROGRESS: Final = pa.schema(
         ("stale_reason", pa.string()),
         ("written", pa.timestamp("us", "UTC")),
         ("modes", pa.string()),
+        ("begun", pa.timestamp("us", "UTC")),
     ]
 )
 CHOICE: Final = "binlog-relay.choice"
@@ -45,8 +47,15 @@ _EVERY_S: Final = 60.0
 class ProgressTable:
     """Everything up to its place is in every table. It may be old, or gone: then more is read again, and skipped."""
 
-    def __init__(self, lake: Lake, choice: str = "", modes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        choice: str = "",
+        modes: Sequence[str] = (),
+        begun: Callable[[FeedPlace], datetime | None] = lambda _place: None,
+    ) -> None:
         self._lake = lake
+        self._begun = begun
         self._choice = choice
         self._modes = ",".join(sorted(modes))
         self._table: LakeTable | None = lake.open(STATE, "", "")
@@ -78,6 +87,21 @@ class ProgressTable:
             return FeedPlace.of_text(row["place"])
         except (ValueError, Malformed, FeedStop):
             return None
+
+    def binlogs(self) -> Iterator[tuple[FeedPlace, datetime]]:
+        """The binlogs that tables have come to: a place in each, and when it was begun."""
+        found = {}
+        for key, row in self._rows.items():
+            done, begun = self.done(key), row.get("begun")
+            if done is not None and begun is not None:
+                found[done.generation, done.number, begun] = (done, begun)
+        yield from found.values()
+
+    def forget_binlogs(self) -> None:
+        """Whatever binlogs there are now, they are those that are fed."""
+        self._rows = {key: {**row, "begun": None} for key, row in self._rows.items()}
+        if self._table is not None and self._table.place is not None:
+            self._replace(self._table.place)
 
     def _read(self) -> dict[TableName, dict[str, Any]]:
         if self._table is None:
@@ -132,7 +156,8 @@ class ProgressTable:
         if self._table is not None:
             self._table = self._lake.open(STATE, "", "") or self._table  # another feed of this target may have written
             self._rows = self._read()
-        self._rows |= {one.key: self._row(one, place, told, last_time) for one in tables}
+        begun = self._begun(place)
+        self._rows |= {one.key: {**self._row(one, place, told, last_time), "begun": begun} for one in tables}
         if self._table is None:
             self._create(place)
         self._replace(place)

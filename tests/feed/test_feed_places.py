@@ -1,15 +1,21 @@
 """Where a feed goes on: each table where it was left, whatever the settings named meanwhile, and only in the archive that was fed."""
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
 from deploy.servers import Server
+from relay.feed.command.feed_command import SnapshotRequest
+from relay.feed.feed_config import FeedSource, load_feed_config
+from relay.feed.feed_run import opened_engine
 from relay.feed.lake.lake_table import STALE_REASON
+from relay.feed.snapshot.snapshot_run import run_snapshots
 from relay.feed.snapshot.table_snapshot import begin_snapshot, snapshots_begun
 from tests.conftest import ServerFactory
 from tests.support.dying_lake import Died, dying_behind
@@ -19,10 +25,15 @@ pytestmark = pytest.mark.interop
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory: pytest.TempPathFactory, module_servers: ServerFactory) -> list[Path]:
-    """The binlogs when each table had one row, two, three; and of the same server begun anew."""
+def server(module_servers: ServerFactory) -> Server:
     server: Server = module_servers("mysql56")
     server.start(server_id=1, options=["--binlog-format=ROW"])
+    return server
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory, server: Server) -> list[Path]:
+    """The binlogs when each table had one row, two, three; of the same server begun anew, and when there were more of those."""
     directory = tmp_path_factory.mktemp("places")
     server.execute_many(
         ["CREATE DATABASE x", "CREATE TABLE x.a (id INT PRIMARY KEY)", "CREATE TABLE x.b (id INT PRIMARY KEY)"]
@@ -33,8 +44,12 @@ def stages(tmp_path_factory: pytest.TempPathFactory, module_servers: ServerFacto
             server.execute_many(["CREATE TABLE IF NOT EXISTS x.a (id INT PRIMARY KEY)"])
         server.execute_many([f"INSERT INTO x.a VALUES ({number})", f"INSERT INTO x.b VALUES ({number})"])
         found.append(copied_binlogs(server, directory / str(number)))
+    time.sleep(1.1)  # a binlog says in whole seconds when it was begun
     server.execute_many(["RESET MASTER", "INSERT INTO x.a VALUES (50)"])
-    return [*found, copied_binlogs(server, directory / "anew")]
+    found.append(copied_binlogs(server, directory / "anew"))
+    again = ["DROP TABLE x.a", "CREATE TABLE x.a (id INT PRIMARY KEY)", "INSERT INTO x.a VALUES (60)"]
+    server.execute_many([*["FLUSH LOGS"] * 6, *again])
+    return [*found, copied_binlogs(server, directory / "longer")]
 
 
 class GrowingArchive:
@@ -92,6 +107,38 @@ def test_an_archive_that_ends_before_what_is_in_the_lake_is_not_the_one_that_was
     shutil.copytree(stages[3], growing.path)
     stop = feed.run()
     assert stop is not None and stop.name == "place_gone" and "begun anew" in str(stop)
+
+
+def test_binlogs_that_were_begun_anew_are_not_taken_for_those_that_were_fed(
+    growing: GrowingArchive, stages: list[Path]
+) -> None:
+    feed = growing.feed(2)
+    shutil.rmtree(growing.path)
+    shutil.copytree(stages[4], growing.path)
+    stop = feed.run()
+    assert stop is not None and stop.name == "place_gone" and "begun anew (RESET MASTER)" in str(stop)
+    assert sorted(one["id"] for one in feed.rows("a") or []) == [1, 2, 3]
+
+
+def test_snapshots_of_all_tables_are_the_way_on_with_binlogs_that_were_begun_anew(
+    growing: GrowingArchive, server: Server
+) -> None:
+    feed = growing.feed(2)
+    shutil.rmtree(growing.path)
+    growing.path.symlink_to(server.binlogs()[0].parent)
+    server.sql(f"GRANT SELECT, REPLICATION CLIENT ON *.* TO '{server.replication_user}'@'%'")
+    source = FeedSource(
+        host="127.0.0.1",
+        port=server.port,
+        user=server.replication_user,
+        password=SecretStr(server.replication_password),
+    )
+    with opened_engine(load_feed_config(feed.config)) as engine:
+        run_snapshots(engine, source, SnapshotRequest(all_tables=True), print)
+    assert feed.run() is None
+    assert [one["id"] for one in feed.rows("a") or []] == [60]
+    # Nothing in the new binlogs says what columns it has.
+    assert "no snapshot of the table was made" in (feed.property("b", STALE_REASON) or "")
 
 
 def test_a_table_that_is_named_later_is_not_taken_for_empty(growing: GrowingArchive) -> None:

@@ -1,11 +1,12 @@
 """`feed snapshot`: which tables, from which server, and one after the other while all others are fed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from protocol.errors import Malformed
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
+from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
@@ -63,12 +64,16 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         for key in keys:
             if key not in begun:
                 # Where the feed cannot pass a table, its changes have a gap.
-                skip = wanted.all_tables or stopped == ".".join(key)
+                skip = wanted.all_tables or (stopped is not None and stopped.table == ".".join(key))
                 begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
             for table in engine.tables.values():
                 if table.current is None and table.history is not None:
                     table.history.advance(place)
+            if stopped is not None and stopped.name == "place_gone":
+                _give_up(engine, {*keys, *begun}, place)
+            # Behind all that: until each table is to be loaded anew, the feed must not go on in other binlogs.
+            engine.progress.forget_binlogs()
         engine.stand()
         for key in keys:
             if _has_key(engine, key, place):
@@ -88,13 +93,28 @@ def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
     return table is None or bool(lake_key(table))
 
 
-def _stopped_at(engine: FeedEngine) -> str:
-    """The table that the feed cannot pass; '' where it reaches the archive's end, or none is named."""
+def _stopped_at(engine: FeedEngine) -> FeedStop | None:
+    """What the feed cannot pass; None: it reaches the archive's end."""
     try:
         catch_up(engine)
     except FeedStop as stop:
-        return stop.table
-    return ""
+        return stop
+    return None
+
+
+def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedPlace) -> None:
+    """What changed in other tables while the binlogs were lost is not known, nor, in this archive, what they are: they are stale."""
+    for key, table in sorted(engine.tables.items()):
+        if table.current is None or key in loaded:
+            continue
+        reason = "binlogs that the feed had not read are gone, and no snapshot of the table was made: nobody knows its columns"
+        told = {STALE_FROM: engine.reading.told(place), STALE_REASON: reason}
+        table.current.set_properties(
+            {name: text for name, text in told.items() if not table.current.properties.get(name)}
+        )
+        table.current.advance(place)
+        if table.history is not None:
+            table.history.advance(place)
 
 
 def _place(engine: FeedEngine, text: str) -> FeedPlace:
