@@ -49,6 +49,8 @@ _KEEPS: Final = frozenset(
     ("myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam", "federated")
 )
 _SURE: Final = frozenset(("innodb", "rocksdb", "tokudb", "ndbcluster", "ndb"))
+_ELSEWHERE: Final = frozenset(("blackhole", "merge", "mrg_myisam", "federated", "connect", "spider"))
+"""Engines of tables that show other rows than were brought to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,9 @@ class FedTable:
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
+        if known.engine.lower() in _ELSEWHERE:
+            first = FeedPlace.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
+            self.mark_stale(self.current, unseen_at(first.version, f"a table of engine {known.engine} has other rows"))
         # Of one that is stale, or that a snapshot is to load, rows may be missing.
         snapshot = bool(self.current.properties.get(SNAPSHOT))
         stale = bool(self.current.properties.get(STALE_FROM))

@@ -43,6 +43,8 @@ HISTORIES = {
                  "SET binlog_format = 'ROW'"],
     "hidden": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "SET binlog_format = 'MIXED'",
                "CREATE TEMPORARY TABLE t (id INT PRIMARY KEY)", "TRUNCATE TABLE t", "DROP TEMPORARY TABLE t"],
+    "elsewhere": ["CREATE TABLE u (id INT PRIMARY KEY) ENGINE = MyISAM", "INSERT INTO u VALUES (7)",
+                  "CREATE TABLE t (id INT PRIMARY KEY) ENGINE = MERGE UNION = (u) INSERT_METHOD = LAST", "INSERT INTO t VALUES (1)"],
     "swapped": ["CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)", "INSERT INTO t VALUES (1, 2, 3)",
                 "ALTER TABLE t CHANGE a b INT, CHANGE b a INT, ADD c INT NOT NULL DEFAULT 4"],
     "long_name": [f"CREATE TABLE `{'ж' * 60}` (id INT PRIMARY KEY)", f"INSERT INTO `{'ж' * 60}` VALUES (1)"],
@@ -110,7 +112,11 @@ def test_a_default_of_which_it_is_not_certain_what_the_server_stores_stops_the_f
 
 @pytest.mark.parametrize(
     ("schema", "reason"),
-    [("analyzed", "a change in statement format (analyze)"), ("hidden", "a TRUNCATE, perhaps of a temporary table")],
+    [
+        ("analyzed", "a change in statement format (analyze)"),
+        ("hidden", "a TRUNCATE, perhaps of a temporary table"),
+        ("elsewhere", "a table of engine MERGE has other rows"),
+    ],
 )
 def test_what_may_have_changed_a_table_makes_it_stale(
     tmp_path: Path, told: tuple[Server, Path], schema: str, reason: str
