@@ -209,6 +209,8 @@ def is_kept(old: Column, new: Column, strict: bool) -> bool:
     after, now, now_unsigned = parsed_type(new)
     if new.generated or old.generated:
         return old.type == new.type and old.extra == new.extra
+    if (old.type, old.charset) == (new.type, new.charset):
+        return True
     if before in _ORDER and after in _ORDER:
         if unsigned == now_unsigned:
             return _ORDER[before] <= _ORDER[after] or strict

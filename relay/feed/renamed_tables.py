@@ -199,11 +199,15 @@ class TableRenames:
                 part = some.parts.get(table.key) or TablePart(table.key)
                 if any(said.action == RENAMED for said in part.definitions):
                     raise self._unknown(one, self._reading.told(one.start), f"{table.name} had another name before")
-                table.apply(some, part)
+                try:
+                    table.apply(some, part)
+                    if some.stop is not None:
+                        raise some.stop
+                except FeedStop as stop:  # of a table that is not fed: whoever left it out is to hear of this one
+                    why = f"{table.name} is not fed, and cannot be followed up to there ({stop.name} at {stop.place})"
+                    raise self._unknown(one, self._reading.told(one.start), why) from None
             finally:
                 some.close()
-            if some.stop is not None:
-                raise some.stop
             place = some.end
 
     def _made_at(self, key: TableName, upto: FeedPlace) -> FeedPlace | None:

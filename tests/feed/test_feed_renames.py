@@ -36,6 +36,8 @@ HISTORIES = {
     "stale": ["CREATE TABLE a (id INT PRIMARY KEY)", "SET binlog_format = 'STATEMENT'", "INSERT INTO a VALUES (1)",
               "SET binlog_format = 'ROW'", "CREATE TABLE b (id INT PRIMARY KEY)", "INSERT INTO b VALUES (2)",
               "RENAME TABLE a TO c, b TO a"],
+    "unfed": ["CREATE TABLE o (id INT PRIMARY KEY, n INT)", "SET sql_mode = ''", "INSERT INTO o VALUES (1, 300)",
+              "ALTER TABLE o MODIFY n TINYINT", "CREATE TABLE g (id INT PRIMARY KEY)", "RENAME TABLE o TO d, g TO o"],
     "referred": ["CREATE TABLE top (id INT PRIMARY KEY)",
                  "CREATE TABLE leaf (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES top (id) ON DELETE CASCADE)",
                  "INSERT INTO top VALUES (1)", "INSERT INTO leaf VALUES (1, 1)", "RENAME TABLE top TO newtop", "DELETE FROM newtop"],
@@ -156,3 +158,12 @@ def test_what_refers_to_a_table_refers_to_it_under_its_new_name(tmp_path: Path, 
     feed = SmallFeed(tmp_path, told[1], "referred")
     assert feed.run() is None
     assert (feed.property("leaf", STALE_REASON) or "").startswith("a foreign key to referred.newtop")
+
+
+def test_a_table_that_cannot_be_followed_up_to_the_rename_is_told_by_the_name_that_is_to_be_left_out(
+    tmp_path: Path, told: tuple[Server, Path]
+) -> None:
+    stop = SmallFeed(tmp_path, told[1], "unfed", exclude=["unfed.o"]).run()
+    assert stop is not None and (stop.name, stop.table) == ("table_renamed", "unfed.d")
+    assert "unfed.o is not fed, and cannot be followed up to there (column_changed at " in stop.text
+    assert SmallFeed(tmp_path, told[1], "unfed", exclude=["unfed.o", "unfed.d"]).run() is None

@@ -159,7 +159,7 @@ class FedHistory:
                 break
             name = done.stderr.strip().splitlines()[-1].partition(":")[0] if done.stderr.strip() else "?"
             table = done.stderr.partition(" table ")[2].partition(". ")[0]
-            if done.returncode != 1 or not table:
+            if done.returncode != 1 or not table or table in self.excluded:
                 self.outcome.wrong.append(f"the feed ended with {done.returncode}: {done.stderr[-1500:]}")
                 return
             self.outcome.stops[name] += 1

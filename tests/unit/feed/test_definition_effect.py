@@ -21,6 +21,7 @@ def column(type: str, charset: str = "", *, nullable: bool = True) -> Column:
         (column("varchar(9)", "latin1"), column("varchar(20)", "utf8mb4")),
         (column("varchar(9)", "utf8mb4"), column("text", "utf8mb4")),
         (column("decimal(10,2)"), column("decimal(12,4)")),
+        (column("decimal(50,5)"), column("decimal(50,5)")),  # which is text in the lake, and stays as it is
         (column("float"), column("double")),
         (column("enum('a','b')"), column("enum('x','b','a')")),
         (column("set('a','b')"), column("set('a','b','c')")),
