@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.statement_text import BLANKS, STRINGS
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import (
     AddColumn,
@@ -30,8 +31,7 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "rename",
     "unknown",
 )
-_COMMENTS: Final = r"(?:\s|/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*\n)*"
-_WORD: Final = re.compile(_COMMENTS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
+_WORD: Final = re.compile(BLANKS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
 _NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
@@ -41,8 +41,8 @@ _HARMLESS: Final = frozenset(
 _REPAIRS: Final = frozenset(("repair",))
 # Rows go, or come, by these, and no binlog says which.
 _HIDES: Final = re.compile(
-    r"\b(?:(?:DROP|TRUNCATE|EXCHANGE|DISCARD|IMPORT|CONVERT)\s+(?:PARTITION|TABLESPACE)|CONVERT\s+TABLE|ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?"
-    r"IGNORE|ENGINE\s*=?\s*[`'\"]?BLACKHOLE)\b",
+    r"\b(?:(?:DROP|TRUNCATE|EXCHANGE|DISCARD|IMPORT|CONVERT)\s++(?:PARTITION|TABLESPACE)|CONVERT\s++TABLE|ALTER\s++(?:ONLINE\s++|OFFLINE\s++)?"
+    r"IGNORE|ENGINE\s*+(?:=\s*+)?[`'\"]?BLACKHOLE)\b",
     re.IGNORECASE,
 )
 _OTHER_NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$\x80-\U0010ffff]+)"
@@ -54,15 +54,14 @@ _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
-_STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\\?$)", re.DOTALL)
 _TAKES: Final = frozenset(("update", "replace"))
 _ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
 # MariaDB's ANALYZE runs the statement that it looks at.
 _RUNS: Final = re.compile(
-    _COMMENTS + rf"ANALYZE{_COMMENTS}(?:FORMAT\s*=\s*\w+\s*)?(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w",
+    BLANKS + rf"ANALYZE{BLANKS}(?:FORMAT\s*=\s*\w+\s*)?(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w",
     re.IGNORECASE | re.DOTALL,
 )
-_ROLLBACK_TO: Final = re.compile(_COMMENTS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
+_ROLLBACK_TO: Final = re.compile(BLANKS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,8 @@ def _in_other_case(made: FedDefinition, tables: set[TableName]) -> Iterable[FedD
 
 def _sets_something(text: str, word: str) -> bool:
     return (
-        word == "set" and re.match(_COMMENTS + r"SET\s+(?:PASSWORD|DEFAULT\s+ROLE)\b", text, re.IGNORECASE) is not None
+        word == "set"
+        and re.match(BLANKS + r"SET\s+(?:PASSWORD|DEFAULT\s+ROLE)\b", text, re.IGNORECASE | re.DOTALL) is not None
     )
 
 
@@ -347,7 +347,7 @@ def shown(text: str, most: int) -> str:
     """A statement's beginning for a message. Where it may be about a password, as CONNECTION of a table elsewhere, no string is shown."""
     text = " ".join(text.split())
     if _SECRETS.search(text):
-        text = _STRINGS.sub("'***'", text)
+        text = STRINGS.sub("'***'", text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

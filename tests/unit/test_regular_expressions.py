@@ -13,6 +13,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from time import perf_counter, thread_time
@@ -38,7 +39,11 @@ from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
 
-PACKAGES: Final = ("protocol", "relay.admin", "relay.schema_history", "relay.view")
+OF_LIBRARIES: Final = {"relay.audit": ("pyarrow", "pyspark"), "relay.feed": ("duckdb", "pyarrow")}
+PACKAGES: Final = (
+    *("protocol", "relay.admin", "relay.schema_history", "relay.view"),
+    *(name for name, needed in OF_LIBRARIES.items() if all(map(find_spec, needed))),
+)
 FEW: Final = (12, 16, 20, 24)
 """So many repeats show what doubles with each."""
 SMALL: Final = 1_000

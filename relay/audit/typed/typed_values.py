@@ -16,7 +16,7 @@ from relay.audit.typed.column_kinds import JSON, arrow_type
 
 _BOUNDS: Final = {"int": 1 << 31, "bigint": 1 << 63}
 _WIDE: Final = 100
-_NUMBER: Final = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_NUMBER: Final = re.compile(r"\s*[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?\s*", re.ASCII | re.IGNORECASE)
 """A text of an older definition that is a number to a server: to Python `1_000` is one, too."""
 _NO_NUMBERS: Final = ("Infinity", "-Infinity", "NaN")
 """As level rows writes what FLOAT and DOUBLE may have."""

@@ -1,0 +1,9 @@
+"""What may stand in a statement's text between its words, as regular expressions. None of them takes long over any text."""
+
+import re
+from typing import Final
+
+BLANK: Final = r"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|\#)[^\n]*+(?:\n|$))"
+"""One blank or comment, with DOTALL; what stands in a comment for certain versions is the statement's."""
+BLANKS: Final = BLANK + "*+"
+STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*+(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*+(?:\"|\\?$)", re.DOTALL)
