@@ -250,6 +250,11 @@ class ArchiveReading:
         """The changed rows of one table in [start, end), some at a time."""
         yield from self._batches(ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
 
+    def row_statements(self, start: FeedPlace, end: FeedPlace, table: str) -> Iterator[pa.Table]:
+        """What the changed rows in [start, end) of all tables of a name are, and by which statements, some at a time."""
+        columns = ("sequence", "row", "file", "transaction", "operation", "schema", "statement")
+        yield from self._batches(columns, start, end, {"table": [table]})
+
     def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
         """What all changed rows in [start, end) are, without their values, some at a time."""
         yield from self._batches(("file", "transaction", "operation"), start, end, {})

@@ -18,6 +18,7 @@ from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.net_of_part import NetOfPart
+from relay.feed.replaced_in_part import UNSURE, ReplacedRows
 from relay.feed.rows.equal_rows import OWN_NAME
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
@@ -57,17 +58,23 @@ _ELSEWHERE: Final = frozenset(("blackhole", "merge", "mrg_myisam", "federated", 
 class FeedSettings:
     """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names.
 
-    `no_cascades`: patterns of tables without foreign keys that change their rows.
+    `no_cascades`: patterns of tables without foreign keys that change their rows. `no_replace`: of tables whose rows no REPLACE changes but
+    such as its text tells.
     """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
     every_statement: bool = True
     assume_empty: bool = False
     no_cascades: tuple[str, ...] = ()
+    no_replace: tuple[str, ...] = ()
 
     def has_no_cascades(self, key: TableName) -> bool:
         """Whether somebody said that a table has no foreign keys that change its rows."""
         return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_cascades)
+
+    def has_no_replace(self, key: TableName) -> bool:
+        """Whether somebody said that only statements which say so replace a table's rows."""
+        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_replace)
 
 
 class FedTable:
@@ -200,11 +207,15 @@ class FedTable:
         snapshot = bool(self.current.properties.get(SNAPSHOT))
         stale = bool(self.current.properties.get(STALE_FROM))
         unknown: list[tuple[str, ...]] | None = [] if snapshot else None
+        replaced = ReplacedRows(
+            self._reading, self._connection, batch, self.key, excepted=self._settings.has_no_replace(self.key)
+        )
         net = NetOfPart(
             self._connection,
             self.current,
             told,
             lambda part: self._with_images(part, batch),
+            lambda changes: replaced.told_apart(changes, told),
             unknown,
             batch.space.directory,
             lenient=snapshot or stale,
@@ -212,6 +223,8 @@ class FedTable:
         with net.of(rows) as changes:
             if unknown:
                 self._leave_to_snapshot(unknown)
+            if replaced.unsure_at is not None:
+                self.mark_stale(self.current, unseen_at(replaced.unsure_at, UNSURE))
             key = lake_key(known) if told.key else OWN_NAME
             if isinstance(changes, pa.Table):
                 if changes.num_rows:

@@ -19,7 +19,7 @@ from relay.feed.spool.spooled_net import SpooledNet
 class NetOfPart:
     """Of one table of the lake. `told`: how its rows are kept. `unknown`: as of `completed_changes`; `lenient`: as of `equal_row_changes`.
 
-    with_images: the same rows with their images. `directory`: for what does not fit into memory; None, if all does.
+    with_images: the same rows with their images. told_apart: changes in part, without updates that were a REPLACE. `directory`: for what does not fit into memory; None, if all does.
     """
 
     def __init__(
@@ -28,6 +28,7 @@ class NetOfPart:
         current: LakeTable,
         told: TableRows,
         with_images: Callable[[PartRows], PartRows],
+        told_apart: Callable[[pa.Table], pa.Table],
         unknown: list[RowKey] | None,
         directory: SpoolDirectory | None,
         *,
@@ -37,6 +38,7 @@ class NetOfPart:
         self._current = current
         self._told = told
         self._with_images = with_images
+        self._told_apart = told_apart
         self._unknown = unknown
         self._directory = directory
         self._lenient = lenient
@@ -97,4 +99,5 @@ class NetOfPart:
         try:
             return net_changes(self._connection, changes, self._told)
         except ImagesNotWhole:
+            changes = self._told_apart(changes)
             return completed_changes(self._connection, changes, self._told, current, unknown=self._unknown)

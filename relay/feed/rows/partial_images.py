@@ -116,14 +116,14 @@ def _key(image: Mapping[str, Any], rows: TableRows) -> RowKey:
 
 
 def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
-    """The value of a column that an INSERT left out, as JSON has it."""
+    """The value of a column that an INSERT or REPLACE left out, as JSON has it."""
     found = default_value(column)
     if found is UNKNOWN:
         raise table_stop(
             "default_unknown",
             rows.place,
             rows.name,
-            f"An INSERT left column {column.name} out, and nobody knows its default.",
+            f"An INSERT or REPLACE left column {column.name} out, and nobody knows its default.",
         )
     return found
 

@@ -1,0 +1,171 @@
+"""Rows that a MariaDB replaced and logged as updated, without the columns that its statement does not name.
+
+A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their defaults; with
+binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, as they are not where an UPDATE
+left them as they were (10.11.19, 11.8.9; a MySQL logs them). MariaDB's own replicas keep the old values. Here the statement's text decides.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.binlog.layout import FIRST_EVENT
+from relay.feed.archive_reading import ArchiveReading
+from relay.feed.feed_batch import FeedBatch
+from relay.feed.replacing_statement import RowsEffect, rows_effect
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.net_changes import CHANGES, TableRows, literal
+from relay.feed.rows.row_places import AT, with_places
+from relay.schema_history.tables.source_table import TableName
+
+UNSURE: Final = (
+    "an update whose row lacks columns (binlog_row_image is not FULL), by a statement that may have been a REPLACE, which sets them to their "
+    "defaults: where no trigger and no view does that, name the table in `no_replace`"
+)
+_ELSE: Final = "with_another"
+_EFFECT: Final[dict[RowsEffect, bool | None]] = {
+    RowsEffect.REPLACED: True,
+    RowsEffect.UPDATED: False,
+    RowsEffect.UNSURE: None,
+}
+_FOUND: Final = pa.schema([("sequence", pa.int64()), ("row", pa.int64()), (AT, pa.int64()), ("replaced", pa.bool_())])
+
+
+class ReplacedRows:
+    """Of one table in one batch. `excepted`: somebody said that its rows are not replaced where the text does not tell."""
+
+    def __init__(
+        self,
+        reading: ArchiveReading,
+        connection: duckdb.DuckDBPyConnection,
+        batch: FeedBatch,
+        key: TableName,
+        *,
+        excepted: bool,
+    ) -> None:
+        self._reading = reading
+        self._connection = connection
+        self._batch = batch
+        self._key = key
+        self._excepted = excepted
+        self._may_be = any(_is_mariadb(reading.server_version(place)) for place in (batch.start, batch.end))
+        self._found: pa.Table | None = None
+        self._last: tuple[tuple[str, str | None], tuple[bool | None, bool | None]] | None = None
+        self.unsure_at: int | None = None
+        """The place, as a version, of the first row in part of which it is not certain whether it was replaced; None: there is none so far."""
+
+    def told_apart(self, changes: pa.Table, rows: TableRows) -> pa.Table:
+        """The same changes; a row that was replaced is one that went and one that came. `changes`: CHANGES, in order."""
+        if not self._may_be:
+            return changes
+        in_part = self._in_part(changes, rows)
+        if not in_part.num_rows:
+            return changes
+        if self._found is None:
+            self._found = self._look()
+        if not self._found.num_rows:
+            return changes
+        self._connection.register("in_part", in_part)
+        self._connection.register("found", self._found)
+        numbers = pa.array(range(changes.num_rows), pa.int64())
+        self._connection.register("numbered", changes.append_column("i", numbers))
+        try:
+            self._note_unsure()
+            return (
+                self._connection.sql(
+                    "WITH told AS (SELECT n.*, f.replaced IS TRUE AS replaced FROM numbered n LEFT JOIN (SELECT sequence, row, f.replaced FROM found f SEMI JOIN in_part USING (sequence, row)) f "
+                    "USING (sequence, row)) SELECT sequence, row, operation, before, after FROM ("
+                    "SELECT i, 0 AS part, sequence, row, if(replaced, 'delete', operation) AS operation, before, if(replaced, NULL, after) AS after "
+                    "FROM told UNION ALL SELECT i, 1, sequence, row, 'insert', NULL, after FROM told WHERE replaced) ORDER BY i, part"
+                )
+                .to_arrow_table()
+                .cast(CHANGES)
+            )
+        finally:
+            for name in ("in_part", "found", "numbered"):
+                self._connection.unregister(name)
+
+    def _note_unsure(self) -> None:
+        if self._excepted:
+            return
+        unsure = self._connection.execute(
+            f"SELECT min(f.{AT}) FROM found f SEMI JOIN (SELECT * FROM in_part WHERE NOT is_update) USING (sequence, row) "
+            "WHERE f.replaced IS NULL"
+        ).fetchall()[0][0]
+        known = [one for one in (self.unsure_at, unsure) if one is not None]
+        self.unsure_at = min(known, default=None)
+
+    def _in_part(self, changes: pa.Table, rows: TableRows) -> pa.Table:
+        """(sequence, row) of the updates whose row behind the change lacks columns, and whether its key shows that it was no REPLACE.
+
+        That names the key, but where the key's default is what the row has.
+        """
+        stored = "[" + ", ".join(literal(one.name) for one in rows.columns) + "]"
+        sure = [one for one in rows.key_columns if one.source.default is None]
+        is_update = " OR ".join(
+            f"(NOT list_contains(json_keys(after), {literal(one.name)}) "
+            f"AND regexp_matches(json_extract_string(before, {literal(one.pointer)}), '^-?[1-9][0-9]*$'))"
+            for one in sure
+        )
+        self._connection.register("changes", changes)
+        try:
+            return self._connection.sql(
+                f"SELECT sequence, row, coalesce({is_update or 'false'}, false) AS is_update FROM changes "
+                f"WHERE before IS NOT NULL AND after IS NOT NULL AND NOT list_has_all(json_keys(after), {stored})"
+            ).to_arrow_table()
+        finally:
+            self._connection.unregister("changes")
+
+    def _look(self) -> pa.Table:
+        """Updates of the table that may have been a REPLACE; `replaced`: NULL, where that is not certain."""
+        tables: dict[int, str] = {}
+        shared: set[int] = set()
+        found = []
+        for some in self._reading.row_statements(self._batch.start, self._batch.end, self._key[1]):
+            for sequence, schema in _distinct(some, "sequence", "schema"):
+                if tables.setdefault(sequence, schema) != schema:
+                    shared.add(sequence)
+            updates = some.filter(pc.equal(some.column("operation"), "update"))
+            found.append(self._told(updates.filter(pc.equal(updates.column("schema"), self._key[0]))))
+        told = pa.concat_tables(found) if found else _FOUND.append(pa.field(_ELSE, pa.bool_())).empty_table()
+        is_shared = pc.is_in(told.column("sequence"), pa.array(sorted(shared), pa.int64()))
+        replaced = pc.if_else(is_shared, told.column(_ELSE), told.column("replaced"))
+        told = told.drop_columns([_ELSE]).set_column(3, "replaced", replaced)
+        # False: it was an UPDATE.
+        return told.filter(pc.fill_null(told.column("replaced"), True)).combine_chunks()
+
+    def _told(self, updates: pa.Table) -> pa.Table:
+        """Of each update whether it was a REPLACE: `replaced`, and `_ELSE`, if another table of that name was changed with it."""
+        replaced: list[bool | None] = []
+        shared: list[bool | None] = []
+        for file, text in zip(*(updates.column(name).to_pylist() for name in ("file", "statement")), strict=True):
+            one, other = self._effects(file, text)
+            replaced.append(one)
+            shared.append(other)
+        told = with_places(updates).select(["sequence", "row", AT])
+        return told.append_column("replaced", pa.array(replaced, pa.bool_())).append_column(
+            _ELSE, pa.array(shared, pa.bool_())
+        )
+
+    def _effects(self, file: str, text: str | None) -> tuple[bool | None, bool | None]:
+        if self._last is not None and self._last[0] == (file, text):
+            return self._last[1]
+        if not _is_mariadb(self._reading.server_version(FeedPlace.at(file, FIRST_EVENT))):
+            found: tuple[bool | None, bool | None] = (False, False)
+        else:
+            one, other = (_EFFECT[rows_effect(text, self._key, alone=alone)] for alone in (True, False))
+            found = (one, other)
+        self._last = ((file, text), found)
+        return found
+
+
+def _distinct(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    groups = rows.select(names).group_by(list(names), use_threads=False).aggregate([])
+    return zip(*(groups.column(name).to_pylist() for name in names), strict=True)
+
+
+def _is_mariadb(version: str) -> bool:
+    return "mariadb" in version.lower()
