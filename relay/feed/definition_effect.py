@@ -1,6 +1,5 @@
 """What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -25,14 +24,11 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
-from relay.schema_history.tables.server_dialect import ServerDialect
 from relay.schema_history.tables.source_table import Column, Table
 
 _ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
 _TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}
 _BYTES_ORDER: Final = {"varbinary": 0, "tinyblob": 1, "blob": 2, "mediumblob": 3, "longblob": 4}
-_TIMESTAMPS: Final = re.compile(r"\btimestamp\b", re.IGNORECASE)
-_NULL_TIMESTAMPS: Final = re.compile(r"\btimestamp\b(?:\s*\(\s*\d\s*\))?\s+(?:DEFAULT\s+)?NULL\b", re.IGNORECASE)
 _UNICODE: Final = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
 
 
@@ -134,8 +130,6 @@ def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
 
 def _add(one: LakeColumn, definition: FedDefinition, lake: pa.Schema, made: _Made, place: str) -> None:
     value = _filling(one)
-    if value is None and parsed_type(one.source)[0] == "timestamp" and not _is_null(definition):
-        value = UNKNOWN
     if value is UNKNOWN:
         raise table_stop(
             "column_added",
@@ -150,17 +144,6 @@ def _add(one: LakeColumn, definition: FedDefinition, lake: pa.Schema, made: _Mad
         made.renamed[one.name] = alike[0]
     if value is not None or alike:
         made.filled[one.name] = value
-
-
-def _is_null(definition: FedDefinition) -> bool:
-    """Whether a TIMESTAMP column of which nothing is said may be NULL, or the statement says so of each.
-
-    With explicit_defaults_for_timestamp = OFF, as older servers have it, such a column is NOT NULL, and has a default.
-    """
-    dialect = ServerDialect(definition.version)
-    if dialect.numbers >= ((10, 10, 0) if dialect.mariadb else (8, 0, 0)):
-        return True
-    return len(_TIMESTAMPS.findall(definition.text)) == len(_NULL_TIMESTAMPS.findall(definition.text))
 
 
 def _filling(one: LakeColumn) -> Any:

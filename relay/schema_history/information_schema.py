@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.format_description import version_numbers
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
 from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table, takes_foreign_keys
@@ -16,6 +17,7 @@ _TIMEOUT_S: Final = 120.0
 # A schema with more is left out: its tables would crowd a process that is there for a stream.
 COLUMNS_LIMIT: Final = 200_000
 
+_QUOTES_DEFAULTS: Final = (10, 2, 7)
 _PLAIN: Final = "BASE TABLE"
 _TABLES: Final = (
     "SELECT TABLE_NAME, ENGINE, TABLE_COLLATION, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} "
@@ -67,6 +69,8 @@ async def tables_of(
     rows = await source.query(_COLUMNS.format(schema=quoted, limit=limit + 1), _TIMEOUT_S)
     if len(rows) > limit:
         raise TooManyColumns(f"the schema {schema} has more than {limit} columns, or all schemas together too many")
+    is_of_relay = await foreign_keys.is_of_relay()
+    quoted_defaults = is_of_relay or await _quotes_defaults(source)
     columns: dict[str, list[tuple[int, Column]]] = {name: [] for name in engines}
     for table, number, name, kind, charset, collation, nullable, extra, default in rows:
         if answer_text(table) in columns:
@@ -77,7 +81,7 @@ async def tables_of(
                 answer_text(collation),
                 answer_text(nullable).upper() != "NO",
                 answer_text(extra),
-                None if default is None else answer_text(default),
+                _default(default, quoted=quoted_defaults),
             )
             columns[answer_text(table)].append((int(number), column))
     keys: dict[str, dict[str, list[_KeyPart]]] = {name: {} for name in engines}
@@ -87,7 +91,6 @@ async def tables_of(
             length = int(prefix) if prefix is not None else None
             parts.append((int(place), answer_text(name), not int(duplicates), length))
     foreign = await foreign_keys.of_schema(schema)
-    is_of_relay = await foreign_keys.is_of_relay()
     found = [
         Table(
             schema,
@@ -104,6 +107,20 @@ async def tables_of(
     ]
     named = {table.name.lower(): frozenset(column.name.lower() for column in table.columns) for table in found}
     return [replace(table, foreign_keys=_sound(table, named)) for table in found]
+
+
+async def _quotes_defaults(source: SchemaSource) -> bool:
+    """Whether COLUMN_DEFAULT has texts in quotation marks, and NULL without: MariaDB from 10.2.7 on."""
+    version = answer_text((await source.query("SELECT VERSION()", _TIMEOUT_S))[0][0])
+    return "mariadb" in version.lower() and version_numbers(version) >= _QUOTES_DEFAULTS
+
+
+def _default(told: object, *, quoted: bool) -> str | None:
+    """A default as Column has it. The text NULL is in quotation marks: without these it is none."""
+    if told is None:
+        return None
+    text = answer_text(told)
+    return f"'{text}'" if text.upper() == "NULL" and not quoted else text
 
 
 def _key(parts: Iterable[_KeyPart], *, with_prefixes: bool) -> Key:

@@ -45,7 +45,8 @@ class LoggedDefinition:
     """`names`: every word that may name a table it is about, in lower case; None: any table. `text` None: it cannot be had.
 
     `server_charset`, `server_collation`: of new databases, empty where it is not told. `version`: the server's that logged
-    it. `collations`: of character sets that have others than those of old servers.
+    it. `collations`: of character sets that have others than those of old servers. `explicit_timestamps`: the server's
+    explicit_defaults_for_timestamp; None: its event does not tell.
     """
 
     names: frozenset[str] | None
@@ -58,6 +59,7 @@ class LoggedDefinition:
     version: str = ""
     server_collation: str = ""
     collations: "DefaultCollations" = ()
+    explicit_timestamps: bool | None = None
 
     @property
     def facts(self) -> dict[str, Any] | None:
@@ -75,6 +77,8 @@ class LoggedDefinition:
         ):
             if value:
                 facts[name] = value
+        if self.explicit_timestamps is not None:
+            facts["explicit_timestamps"] = self.explicit_timestamps
         return facts
 
     @property
@@ -89,7 +93,7 @@ class LoggedDefinition:
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
-        return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations)
+        return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
     def apply_to(self, state: "SchemaState") -> None:
         """The state behind the statement; of what cannot be told for certain nothing is known then."""
@@ -143,6 +147,7 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
         version,
         collation_of_number(setting.server_collation),
         default_collations(dict(setting.default_collations)),
+        setting.timestamps_flag if "mariadb" in version.lower() else setting.explicit_timestamps,
     )
     if _has_no_table(made):
         return None
@@ -187,4 +192,5 @@ def definition_of(facts: dict[str, Any]) -> LoggedDefinition:
         str(sql.get("version", "")),
         str(sql.get("collation", "")),
         tuple((str(charset), str(name)) for charset, name in sql.get("collations", {}).items()),
+        None if sql.get("explicit_timestamps") is None else bool(sql["explicit_timestamps"]),
     )

@@ -3,10 +3,12 @@
 import json
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 
 from deploy.servers import Server
 from tests.conftest import ServerFactory
+from tests.support.chain import wait_until
 from tests.support.feed_histories import lake_rows, true_rows
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
@@ -163,6 +166,44 @@ def test_verify_finds_what_differs_and_status_what_is_not_current(
     done = feed(config, "compact", "--json", "--keep-hours", "0")
     assert done.returncode == 0, done.stderr
     assert feed(config, "status", "--json").stdout.count("shop.old") == 1
+
+
+@pytest.mark.parametrize("word", ["snapshot", "verify"])
+def test_a_feed_command_that_is_terminated_ends_with_143_and_no_error_and_can_be_run_again(
+    tmp_path: Path, relay: tuple[Server, RelayProcess], word: str
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running)
+    if word == "verify":
+        assert feed(config, "snapshot", "--table", "shop.old").returncode == 0
+    words = [sys.executable, "-m", "relay", "feed", word, "--table", "shop.old", "--config", str(config)]
+    with locked(server), subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: is_waiting(server), "it reads rows")
+        process.send_signal(signal.SIGTERM)
+        _said, wrong = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in wrong
+    again = feed(config, word, "--table", "shop.old")
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+@contextmanager
+def locked(server: Server) -> Iterator[None]:
+    """Nobody reads `shop.old`."""
+    connection = server.connect("shop")
+    try:
+        connection.cursor().execute("LOCK TABLES old WRITE")
+        yield
+    finally:
+        connection.close()
+
+
+def is_waiting(server: Server) -> bool:
+    """Whether somebody would read rows of `shop.old`."""
+    asked = server.sql(
+        "SELECT count(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table%' AND info LIKE 'SELECT%'"
+    )
+    return bool(asked[0][0])
 
 
 def test_a_snapshot_of_the_table_is_the_way_on_behind_a_stop(

@@ -28,6 +28,9 @@ HISTORIES = {
     "changed": ["CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9))", "INSERT INTO t VALUES (1, '007')",
                 "ALTER TABLE t MODIFY a INT", "INSERT INTO t VALUES (2, 8)"],
     "stamped": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "ALTER TABLE t ADD a TIMESTAMP"],
+    # The server makes `a` NOT NULL, with the time that is no time.
+    "stamp_left_out": ["CREATE TABLE t (id INT PRIMARY KEY, n TIMESTAMP NULL, s TIMESTAMP, a TIMESTAMP)",
+                       "SET binlog_row_image = 'MINIMAL'", "INSERT INTO t (id) VALUES (1)", "SET binlog_row_image = 'FULL'"],
     "added": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
               "ALTER TABLE t ADD a VARCHAR(9) NOT NULL DEFAULT 'x', ADD b INT, ADD c DECIMAL(5,2) NOT NULL",
               "INSERT INTO t VALUES (2, 'y', 3, 4.5)"],
@@ -95,7 +98,12 @@ def fed(tmp_path: Path, archive: Path, schema: str, **more: object) -> SmallFeed
 
 @pytest.mark.parametrize(
     ("schema", "name", "kept"),
-    [("zero", "value_has_no_type", 0), ("changed", "column_changed", 1), ("stamped", "column_added", 1)],
+    [
+        ("zero", "value_has_no_type", 0),
+        ("changed", "column_changed", 1),
+        ("stamped", "column_added", 1),
+        ("stamp_left_out", "default_unknown", 0),
+    ],
 )
 def test_it_stops_by_name_and_what_was_before_is_in_the_lake(
     tmp_path: Path, archive: Path, schema: str, name: str, kept: int

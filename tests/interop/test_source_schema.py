@@ -68,6 +68,7 @@ def test_tables_are_recorded_as_the_source_has_them_before_and_after_a_change(ch
             f"CREATE TABLE shop.orders (id INT UNSIGNED PRIMARY KEY, {KINDS[source.name]}, UNIQUE KEY by_d (d, s)) "
             "ENGINE=InnoDB",
             "CREATE TABLE shop.notes (a INT) ENGINE=MyISAM",
+            "CREATE TABLE shop.texts (a VARCHAR(9) DEFAULT 'NULL', b VARCHAR(9) DEFAULT NULL)",
             "CREATE VIEW shop.seen AS SELECT id FROM shop.orders",
         ]
     )
@@ -85,11 +86,14 @@ def test_tables_are_recorded_as_the_source_has_them_before_and_after_a_change(ch
     assert columns["d"].type == "decimal(10,2) unsigned"
     assert (columns["t"].charset, columns["id"].nullable, columns["d"].nullable) == ("latin1", False, True)
     assert "g" not in columns or columns["g"].generated
+    texts = wait_for_column(chain, "texts", "a")
+    assert texts.columns[0].default == "'NULL'" and texts.columns[1].default in (None, "NULL")
     notes = wait_for_column(chain, "notes", "a")
     assert (notes.engine, notes.has_unique_key) == ("MyISAM", False)
     assert [(table.schema, table.name) for table in schema_of(chain).latest()] == [
         ("shop", "notes"),
         ("shop", "orders"),
+        ("shop", "texts"),
     ]
     # it was asked later than it was made, and is known for what was archived in between
     assert schema_of(chain).recorded("shop", "orders", made.file, made.position) == orders
@@ -105,7 +109,7 @@ def test_tables_are_recorded_as_the_source_has_them_before_and_after_a_change(ch
     assert schema.table("shop", "orders", before.file, before.position - 1) == orders
     assert schema.table("shop", "notes", before.file, before.position - 1) == notes
     assert schema.table("shop", "orders", after.file, after.position) == changed
-    wait_until(lambda: len(schema_of(chain).latest()) == 1, "the table that is gone is noted")
+    wait_until(lambda: len(schema_of(chain).latest()) == 2, "the table that is gone is noted")
 
 
 def test_what_was_recorded_is_true_after_a_crash_and_without_the_relay(chain: Chain) -> None:

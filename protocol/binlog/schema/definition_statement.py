@@ -10,15 +10,19 @@ from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE
 from protocol.errors import ProtocolError
 
 _LEAST_POST_LENGTH: Final = 11
+_FLAGS_VARIABLE: Final = 0
 _MODE_VARIABLE: Final = 1
 _CATALOG_VARIABLE: Final = 2
 _CHARSET_VARIABLE: Final = 4
 _INVOKER_VARIABLE: Final = 11
 _SCHEMAS_VARIABLE: Final = 12
+_TIMESTAMPS_VARIABLE: Final = 16
 _UTF8MB4_VARIABLE: Final = 18
 _COLLATIONS_VARIABLE: Final = 131
 _TOO_MANY_SCHEMAS: Final = 254
 _UTF8MB4: Final = 45
+_TIMESTAMPS_FLAG: Final = 1 << 24
+"""Of a MariaDB's flags2."""
 _VARIABLE_SIZES: Final = {
     0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 16: 1, 17: 8, 18: 2, 19: 1, 20: 1, 128: 3,
 }  # fmt: skip
@@ -74,7 +78,8 @@ class StatementSetting:
     """Under what a statement ran. `error`: 0, it succeeded. Collations by their numbers, 0: the event does not tell.
 
     `client_collation`: of the statement's text; `server_collation`: of new databases; `default_collations`: (any collation
-    of a character set, the one that it has where nobody says another), where the event tells.
+    of a character set, the one that it has where nobody says another), where the event tells. `explicit_timestamps`: the server's
+    explicit_defaults_for_timestamp as a MySQL's event has it (8.0 and newer; None: it does not tell), `timestamps_flag` as a MariaDB's.
     """
 
     thread_id: int
@@ -83,6 +88,8 @@ class StatementSetting:
     client_collation: int = 0
     server_collation: int = 0
     default_collations: tuple[tuple[int, int], ...] = ()
+    explicit_timestamps: bool | None = None
+    timestamps_flag: bool | None = None
 
 
 def statement_setting(event: bytes, post_length: int) -> StatementSetting:
@@ -96,9 +103,15 @@ def statement_setting(event: bytes, post_length: int) -> StatementSetting:
     status = body[post : post + int.from_bytes(body[11:13], "little")] if post >= 13 else b""
     mode = client = server = at = 0
     defaults: list[tuple[int, int]] = []
+    explicit: bool | None = None
+    flag: bool | None = None
     while at < len(status):
         code = status[at]
-        if code == _MODE_VARIABLE:
+        if code == _FLAGS_VARIABLE:
+            flag = bool(int.from_bytes(status[at + 1 : at + 5], "little") & _TIMESTAMPS_FLAG)
+        elif code == _TIMESTAMPS_VARIABLE:
+            explicit = bool(status[at + 1 : at + 2] != b"\0")
+        elif code == _MODE_VARIABLE:
             mode = int.from_bytes(status[at + 1 : at + 9], "little")
         elif code == _CHARSET_VARIABLE:
             client = int.from_bytes(status[at + 1 : at + 3], "little")
@@ -128,4 +141,4 @@ def statement_setting(event: bytes, post_length: int) -> StatementSetting:
         else:
             break  # what was wanted is written before it
     thread_id, error = int.from_bytes(body[:4], "little"), int.from_bytes(body[9:11], "little")
-    return StatementSetting(thread_id, error, mode, client, server, tuple(defaults))
+    return StatementSetting(thread_id, error, mode, client, server, tuple(defaults), explicit, flag)

@@ -66,6 +66,7 @@ class _Definition:
         self._references: ForeignKey | None = None
         self._unsigned = False
         self._nullable = True
+        self._says_null = False
         self._default: str | None = None
         self._extra: list[str] = []
         self._primary = self._unique = False
@@ -88,6 +89,8 @@ class _Definition:
         nullable = self._nullable and not self._primary
         collation = self._collation_of(charset) if charset else ""
         column = Column(self._name, kind, charset, collation, nullable, " ".join(self._extra), self._default)
+        if kind.startswith("timestamp") and not self._says_null and not column.generated:
+            column = replace(column, nullable=nullable and self._reader.dialect.takes_null_in_timestamps)
         return ColumnDefinition(column, self._after, self._primary, self._unique, self._references)
 
     def _collation_of(self, charset: str) -> str:
@@ -299,10 +302,10 @@ class _Definition:
         if word == "NOT" and reader.word(1) == "NULL":
             reader.take()
             reader.take()
-            self._nullable = False
+            self._nullable, self._says_null = False, True
         elif word == "NULL":
             reader.take()
-            self._nullable = True
+            self._nullable, self._says_null = True, True
         elif word == "DEFAULT":
             reader.take()
             self._default = reader.value()

@@ -65,13 +65,19 @@ _OPTIONS: Final = frozenset(
 
 @functools.lru_cache(maxsize=_KEPT)
 def parse_ddl(
-    text: str, schema: str, sql_mode: int, server_version: str, collations: DefaultCollations = ()
+    text: str,
+    schema: str,
+    sql_mode: int,
+    server_version: str,
+    collations: DefaultCollations = (),
+    explicit_timestamps: bool | None = None,
 ) -> Statement:
-    """What a CREATE, ALTER, DROP or RENAME says. `schema`: the default database; `collations`: what the statement's event tells.
+    """What a CREATE, ALTER, DROP or RENAME says. `schema`: the default database; `collations`, `explicit_timestamps`: what the
+    statement's event tells.
 
     Raises: NotSure.
     """
-    dialect = ServerDialect(server_version, collations)
+    dialect = ServerDialect(server_version, collations, explicit_timestamps)
     mariadb = dialect.mariadb
     if sql_mode & (_ORACLE if mariadb else _OTHER_GRAMMARS):
         raise NotSure("a sql_mode with another grammar")

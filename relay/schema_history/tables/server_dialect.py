@@ -17,10 +17,12 @@ UNKNOWN_RULE: Final = "?"
 
 @dataclass(frozen=True)
 class ServerDialect:
-    """`version`: the server's that logged a statement; empty: not known."""
+    """`version`: the server's that logged a statement; empty: not known. `explicit_timestamps`: its explicit_defaults_for_timestamp
+    then; None: its event does not tell."""
 
     version: str
     collations: DefaultCollations = ()
+    explicit_timestamps: bool | None = None
 
     @cached_property
     def mariadb(self) -> bool:
@@ -49,6 +51,13 @@ class ServerDialect:
         if not any(self.numbers):
             return None
         return True if self.numbers >= (9, 0, 0) else False if self.numbers < (5, 7, 0) else None
+
+    @cached_property
+    def takes_null_in_timestamps(self) -> bool:
+        """Whether a TIMESTAMP column of which nobody says NULL or NOT NULL may be NULL. Not told: as servers of that version come."""
+        if self.explicit_timestamps is not None:
+            return self.explicit_timestamps
+        return self.numbers >= ((10, 10, 0) if self.mariadb else (8, 0, 2))
 
     @cached_property
     def has_foreign_keys_of_columns(self) -> bool | None:

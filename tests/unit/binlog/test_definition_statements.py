@@ -44,6 +44,14 @@ def test_what_a_statement_ran_under_is_read_behind_all_variables_before_it() -> 
     assert told == StatementSetting(7, 1062, 1 << 22, 0x21, 0x2D, ((45, 255),))
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_timestamps_are_without_a_word_is_told_by_a_variable_of_mysql_and_a_flag_of_mariadb(is_on: bool) -> None:
+    mysql = statement_setting(query(b"\x00" + bytes(4) + MODE + b"\x10" + bytes([is_on])), 13)
+    mariadb = statement_setting(query(b"\x00" + (is_on << 24 | 7).to_bytes(4, "little") + MODE), 13)
+    assert mysql.explicit_timestamps is is_on
+    assert (mariadb.timestamps_flag, mariadb.explicit_timestamps) == (is_on, None)
+
+
 @pytest.mark.parametrize("cut", range(60))
 def test_status_variables_may_end_anywhere(cut: int) -> None:
     status = (MODE + CATALOG + CHARSETS + TIME_ZONE + INVOKER + SCHEMAS + b"\x83\x01\x21\x00\x00\x08")[:cut]

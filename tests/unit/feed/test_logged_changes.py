@@ -63,6 +63,22 @@ def test_no_string_of_a_statement_that_may_have_a_password_is_shown() -> None:
     assert shown("ALTER TABLE t  COMMENT 'plain'", 80) == "ALTER TABLE t COMMENT 'plain'"
 
 
+@pytest.mark.parametrize("engine", ["BLACKHOLE", "'blackhole'", '"BLACKHOLE"', "`Blackhole`"])
+def test_an_alter_to_an_engine_that_keeps_no_rows_hides_that_they_go(engine: str) -> None:
+    assert told(f"ALTER TABLE orders ENGINE = {engine}").definitions[0].hides
+
+
+@pytest.mark.parametrize("other", ["other", "`other`", '"other"', "shop.`other`", "/* now */ other"])
+def test_an_exchange_hides_what_both_tables_get_however_the_other_is_written(other: str) -> None:
+    found = told(f"ALTER TABLE orders EXCHANGE PARTITION p0 WITH TABLE {other}", sql_mode=4)
+    assert [(one.key[1], bool(one.hides)) for one in found.definitions] == [("orders", True), ("other", True)]
+
+
+def test_comments_before_a_statement_cost_no_time() -> None:
+    found = told("/**/" * 5000 + "UPDATE orders SET a = 1")
+    assert [one.reason for one in found.unseen] == ["a change in statement format (update)"]
+
+
 def test_a_truncate_that_nobody_understands_may_be_of_any_table() -> None:
     found = told("TRUNCATE TABLE")
     assert not found.definitions

@@ -129,6 +129,21 @@ def test_defaults_are_kept() -> None:
     assert [column.default for column in table.columns] == ["5", "x'y", "7"]
 
 
+@pytest.mark.parametrize(
+    ("version", "explicit", "may_be_null"),
+    [(MYSQL, None, False), ("5.7.44-log", None, False), ("8.0.36", None, True), ("9.7.0", False, False), ("8.0.36", True, True),
+     ("10.6.16-MariaDB", None, False), ("10.11.6-MariaDB", None, True), ("11.8.2-MariaDB", False, False), (MYSQL, True, True)],
+)  # fmt: skip
+def test_a_timestamp_of_which_nothing_is_said_may_be_null_where_the_server_wants_that_said(
+    version: str, explicit: bool | None, may_be_null: bool
+) -> None:
+    text = "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP(3) NULL, c TIMESTAMP NOT NULL, d DATETIME, e TIMESTAMP DEFAULT '2020-01-02')"
+    made = parse_ddl(text, "d", 0, version, (), explicit)
+    assert isinstance(made, CreateTable)
+    columns = [one.column.nullable for one in made.columns]
+    assert columns == [may_be_null, True, False, True, may_be_null]
+
+
 def test_tables_are_renamed_one_after_the_other() -> None:
     made = ("CREATE TABLE t (a INT)", "CREATE TABLE u (b INT)", "RENAME TABLE t TO x, u TO t, x TO u")
     assert names(*made) == ["b"]
