@@ -152,20 +152,34 @@ def test_in_iceberg_columns_change_at_once_wherever_the_feed_dies(
         assert is_the_sources(feed, told[0], "t"), f"behind commit {last}"
 
 
-@pytest.mark.parametrize("kind", list(KEYS))
-def test_chunks_of_a_snapshot_have_each_row_whatever_its_key_is_sorted_by(told: tuple[Server, Path], kind: str) -> None:
-    server, values = told[0], KEYS[kind]
+def keyed(server: Server, kind: str) -> tuple[TableRows, FeedSource]:
+    """A new table `chunks.t` with such a key and another column, each value twice; and how it is read."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE IF NOT EXISTS chunks")
         cursor.execute("DROP TABLE IF EXISTS chunks.t")
         cursor.execute(f"CREATE TABLE chunks.t (k {kind} NOT NULL, p INT NOT NULL, PRIMARY KEY (k, p))")
-        cursor.executemany("INSERT INTO chunks.t VALUES (%s, %s)", [(value, p) for value in values for p in (1, 2)])
+        cursor.executemany("INSERT INTO chunks.t VALUES (%s, %s)", [(value, p) for value in KEYS[kind] for p in (1, 2)])
     charset = "utf8mb4" if kind.startswith(("enum", "set")) else ""
     columns = (Column("k", kind, charset, nullable=False), Column("p", "int(11)", nullable=False))
     table = Table("chunks", "t", "InnoDB", columns, (("PRIMARY", whole_key(("k", "p"), True)),))
     rows = TableRows("chunks.t", lake_columns(table, "-"), lake_key(table))
+    return rows, FeedSource(host="127.0.0.1", port=server.port, user="root")
+
+
+@pytest.mark.parametrize("kind", list(KEYS))
+def test_rows_are_found_by_their_keys_as_the_binlog_has_them(told: tuple[Server, Path], kind: str) -> None:
+    rows, where = keyed(told[0], kind)
+    with SourceRows(where) as source:
+        found = source.rows_by_key(("chunks", "t"), rows, [[value, 2] for value in KEYS[kind]])
+    assert found.num_rows == len(KEYS[kind])
+
+
+@pytest.mark.parametrize("kind", list(KEYS))
+def test_chunks_of_a_snapshot_have_each_row_whatever_its_key_is_sorted_by(told: tuple[Server, Path], kind: str) -> None:
+    values = KEYS[kind]
+    rows, where = keyed(told[0], kind)
     found, last = [], None
-    with SourceRows(FeedSource(host="127.0.0.1", port=server.port, user="root")) as source:
+    with SourceRows(where) as source:
         for _ in range(2 * len(values)):
             chunk, last = source.chunk(("chunks", "t"), rows, last, 3)
             last = json.loads(json.dumps(last))  # as a property of the table has it

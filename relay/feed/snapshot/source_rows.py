@@ -19,6 +19,7 @@ from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, L
 from relay.feed.rows.net_changes import TableRows
 from relay.schema_history.tables.source_table import TableName
 
+_FLOAT: Final = struct.Struct("f")
 _SHAPE_HEAD: Final = 4
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
@@ -157,7 +158,11 @@ class SourceRows:
             where = " OR ".join([f"({same})"] * len(some))
             found += self._read(
                 f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])} WHERE {where} LOCK IN SHARE MODE",
-                [_as_value(value) for one in some for value in one],
+                [
+                    _as_number(_as_value(value), of)
+                    for one in some
+                    for value, of in zip(one, rows.key_columns, strict=True)
+                ],
             )
         return lake_table_of(found, rows.columns)
 
@@ -197,6 +202,11 @@ def _as_value(kept: Any) -> Any:
     if isinstance(kept, dict):
         return base64.b64decode(kept["base64"]) if "base64" in kept else Decimal(kept["number"])
     return kept
+
+
+def _as_number(value: Any, of: LakeColumn) -> Any:
+    """A FLOAT with all the digits that it has for the server, which compares it as a DOUBLE: 1.2345678 is 1.2345677614212036."""
+    return _FLOAT.unpack(_FLOAT.pack(value))[0] if pa.types.is_float32(of.arrow) else value
 
 
 def _shown_key(one: LakeColumn) -> str:
