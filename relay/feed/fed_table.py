@@ -15,7 +15,7 @@ from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable, NewTable
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.net_of_part import NetOfPart
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
@@ -138,7 +138,7 @@ class FedTable:
         if self.history is None:
             if not part.rows.num_rows and not part.definitions:
                 return
-            self.history = self._lake.create(HISTORY, self.key, CHANGE_COLUMNS, {}, batch.start, day_of="time")
+            self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
         place = self.history.place
         if place is not None and place >= batch.end:
             return
@@ -298,7 +298,7 @@ class FedTable:
 
     def create(self, schema: pa.Schema, place: FeedPlace) -> None:
         """Its table of current rows, empty."""
-        self.current = self._lake.create(CURRENT, self.key, schema, {}, place)
+        self.current = self._lake.create(NewTable(CURRENT, self.key, schema, place))
 
     # ---- definitions ----
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from protocol.errors import Malformed
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -166,7 +166,7 @@ class ProgressTable:
 
     def _create(self, place: FeedPlace) -> None:
         properties = {CHOICE: self._choice} if self._choice else {}
-        self._table = self._lake.create(STATE, ("", ""), PROGRESS, properties, place)
+        self._table = self._lake.create(NewTable(STATE, ("", ""), PROGRESS, place, properties))
 
     def _replace(self, place: FeedPlace) -> None:
         if self._table is None:

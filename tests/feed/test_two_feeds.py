@@ -13,6 +13,7 @@ import pyarrow as pa
 from relay.feed.feed_run import is_passing
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
+from relay.feed.lake.lake_table import NewTable
 from relay.feed.rows.feed_place import FeedPlace
 
 SCHEMA = pa.schema([("id", pa.int64()), ("_sequence", pa.int64())])
@@ -29,7 +30,7 @@ def lake_of(format: str, directory: Path) -> Any:
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_what_two_feeds_commit_at_once_is_there_once(tmp_path: Path, format: str) -> None:
-    lake_of(format, tmp_path).create("changes", ("shop", "t"), SCHEMA, {}, FeedPlace(1, 1, 4))
+    lake_of(format, tmp_path).create(NewTable("changes", ("shop", "t"), SCHEMA, FeedPlace(1, 1, 4)))
     first, second = (lake_of(format, tmp_path).open("changes", "shop", "t") for _ in range(2))
     rows = pa.table({"id": [1], "_sequence": [1]}, schema=SCHEMA)
     first.append(rows, FeedPlace(1, 1, 100))

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from relay.feed.lake.delta_files import DeltaFiles
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, matching_rows, plain_schema
-from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange
+from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 from relay.feed.spool.spooled_net import SpooledNet
@@ -314,28 +314,20 @@ class DeltaLake:
             return None
         return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
 
-    def create(
-        self,
-        kind: str,
-        name: tuple[str, str],
-        schema: pa.Schema,
-        properties: Mapping[str, str],
-        place: FeedPlace,
-        *,
-        day_of: str = "",
-    ) -> DeltaLakeTable:
-        """An empty table. `day_of`: its files are of one day of this column each, which is in the column `day`."""
-        if day_of:
+    def create(self, new: NewTable) -> DeltaLakeTable:
+        """The table, empty. Of one with `day_of` the day is in the column `day`."""
+        schema, properties = new.schema, new.properties
+        if new.day_of:
             schema = schema.append(pa.field(DAY, pa.date32()))
-            properties = {**properties, _DAY_OF: day_of}
+            properties = {**properties, _DAY_OF: new.day_of}
         made = DeltaTable.create(
-            self.address(kind, *name),
+            self.address(new.kind, *new.name),
             schema=schema,
-            partition_by=[DAY] if day_of else None,
+            partition_by=[DAY] if new.day_of else None,
             mode="error",
             storage_options=self._options,
             configuration={"delta.checkpointInterval": "20", "delta.targetFileSize": str(_FILE_BYTES), **properties},
-            commit_properties=_commit(place),
+            commit_properties=_commit(new.place),
             raise_if_key_not_exists=False,
         )
         return DeltaLakeTable(made, self._connection)

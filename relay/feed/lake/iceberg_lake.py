@@ -27,7 +27,7 @@ from pyiceberg.transforms import DayTransform
 
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
-from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange
+from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
 from relay.feed.lake.unused_files import files_named, remove_files, stray_files
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
@@ -495,38 +495,29 @@ class IcebergLake:
         except NoSuchTableError:
             return None
 
-    def create(
-        self,
-        kind: str,
-        name: tuple[str, str],
-        schema: pa.Schema,
-        properties: Mapping[str, str],
-        place: FeedPlace,
-        *,
-        day_of: str = "",
-    ) -> IcebergLakeTable:
-        """An empty table. `day_of`: its files are of one day of this column each."""
-        identifier = self._identifier(kind, *name)
+    def create(self, new: NewTable) -> IcebergLakeTable:
+        """The table, empty."""
+        identifier = self._identifier(new.kind, *new.name)
         with suppress(Exception):
             self._catalog.create_namespace_if_not_exists(identifier[0])
-        folders = "/".join((kind, *(folder_name(one) for one in name if one)))
-        columns: Any = schema
+        folders = "/".join((new.kind, *(folder_name(one) for one in new.name if one)))
+        columns: Any = new.schema
         spec = UNPARTITIONED_PARTITION_SPEC
-        if day_of:
-            columns = assign_fresh_schema_ids(pyarrow_to_schema(schema, name_mapping=_numbers(schema)))
-            source = columns.find_field(day_of).field_id
-            spec = PartitionSpec(PartitionField(source, 1000, DayTransform(), f"{day_of}_day"))
+        if new.day_of:
+            columns = assign_fresh_schema_ids(pyarrow_to_schema(new.schema, name_mapping=_numbers(new.schema)))
+            source = columns.find_field(new.day_of).field_id
+            spec = PartitionSpec(PartitionField(source, 1000, DayTransform(), f"{new.day_of}_day"))
         made = self._catalog.create_table(
             identifier,
             columns,
             partition_spec=spec,
             location=f"{self._root}/{folders}",
             properties={
-                _PLACE: str(place.version),
+                _PLACE: str(new.place.version),
                 "write.metadata.delete-after-commit.enabled": "true",
                 # Tried again, a commit would add its rows to those of another feed that was first.
                 "commit.retry.num-retries": "0",
-                **properties,
+                **new.properties,
             },
         )
         return IcebergLakeTable(made, self._connection)

@@ -22,6 +22,18 @@ STRAY_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that is to be made, fed up to `place`. `name`: schema and table; `day_of`: its files are of one day of this column each."""
+
+    kind: str
+    name: tuple[str, str]
+    schema: pa.Schema
+    place: FeedPlace
+    properties: Mapping[str, str] = field(default_factory=dict)
+    day_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnsChange:
     """What becomes of a table's columns: `schema` behind it, `renamed` {new: old}, `filled` {column: value of all rows there are}.
 
@@ -119,17 +131,8 @@ class Lake(Protocol):
     def open(self, kind: str, schema: str, table: str) -> LakeTable | None:
         """A table that is there."""
 
-    def create(
-        self,
-        kind: str,
-        name: tuple[str, str],
-        schema: pa.Schema,
-        properties: Mapping[str, str],
-        place: FeedPlace,
-        *,
-        day_of: str = "",
-    ) -> LakeTable:
-        """An empty table, which is fed up to `place`. `day_of`: its files are of one day of this column each."""
+    def create(self, new: NewTable) -> LakeTable:
+        """The table, empty."""
 
     def address(self, kind: str, schema: str, table: str) -> str:
         """Where others find it: a path, a URL or a name."""

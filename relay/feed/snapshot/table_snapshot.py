@@ -17,7 +17,7 @@ from relay.audit import arrow
 from relay.feed.definition_effect import recreated
 from relay.feed.engine import FeedEngine
 from relay.feed.fed_table import CURRENT, FedTable
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
@@ -43,7 +43,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
     change = recreated(lake_columns(definition, told), has_key=bool(lake_key(definition)))
     begun = {SNAPSHOT: json.dumps({"after": None, "from": told})}
     if table.current is None:
-        table.current = engine_of.lake.create(CURRENT, key, change.schema, begun, place)
+        table.current = engine_of.lake.create(NewTable(CURRENT, key, change.schema, place, begun))
     else:
         # Two commits: one that dies between them has rows that no chunk takes away.
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})

@@ -18,6 +18,7 @@ from relay.feed.fed_table import CHANGE_COLUMNS
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
 from relay.feed.lake.lake_rows import plain_schema
+from relay.feed.lake.lake_table import NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 
@@ -57,7 +58,7 @@ def test_changes_are_kept_by_day_and_whole_days_go_without_a_file_of_another_bei
     tmp_path: Path, format: str
 ) -> None:
     lake = lake_of(format, tmp_path / "lake")
-    table = lake.create("changes", ("shop", "t"), CHANGE_COLUMNS, {}, at(4), day_of="time")
+    table = lake.create(NewTable("changes", ("shop", "t"), CHANGE_COLUMNS, at(4), day_of="time"))
     for number, days in enumerate(([1, 2], [2, 3], [3])):
         rows = [change(number * 10 + place, day) for place, day in enumerate(days)]
         table.append(pa.Table.from_pylist(rows, schema=CHANGE_COLUMNS), at(100 + number))
@@ -74,7 +75,7 @@ def test_changes_are_kept_by_day_and_whole_days_go_without_a_file_of_another_bei
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_changes_of_an_earlier_version_of_the_feed_which_are_not_by_day_go_too(tmp_path: Path, format: str) -> None:
-    table = lake_of(format, tmp_path / "lake").create("changes", ("shop", "t"), CHANGE_COLUMNS, {}, at(4))
+    table = lake_of(format, tmp_path / "lake").create(NewTable("changes", ("shop", "t"), CHANGE_COLUMNS, at(4)))
     rows = [change(number, day) for number, day in enumerate((1, 2, 3))]
     table.append(pa.Table.from_pylist(rows, schema=CHANGE_COLUMNS), at(100))
     table.forget("time", datetime(2026, 3, 3, tzinfo=UTC))
@@ -84,7 +85,7 @@ def test_changes_of_an_earlier_version_of_the_feed_which_are_not_by_day_go_too(t
 def test_small_files_of_one_day_become_one_and_those_of_different_days_stay_apart(tmp_path: Path) -> None:
     for format in FORMATS:
         table = lake_of(format, tmp_path / format).create(
-            "changes", ("shop", "t"), CHANGE_COLUMNS, {}, at(4), day_of="time"
+            NewTable("changes", ("shop", "t"), CHANGE_COLUMNS, at(4), day_of="time")
         )
         for number, day in enumerate((1, 1, 2, 3)):
             table.append(pa.Table.from_pylist([change(number, day)], schema=CHANGE_COLUMNS), at(100 + number))
@@ -117,7 +118,7 @@ def merged(table: Any, number: int) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_old_versions_and_strays_go_and_what_a_version_that_is_kept_names_does_not(tmp_path: Path, format: str) -> None:
     place = tmp_path / "lake"
-    table = lake_of(format, place).create("current", ("shop", "t"), ROWS, {}, at(4))
+    table = lake_of(format, place).create(NewTable("current", ("shop", "t"), ROWS, at(4)))
     versions = []
     for number in range(6):
         merged(table, number)

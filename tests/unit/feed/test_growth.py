@@ -16,6 +16,7 @@ from relay.feed.archive_reading import ArchiveReading, StoredBinlog
 from relay.feed.command.growth import Growth, archive_growth, growth_section, table_growth
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
+from relay.feed.lake.lake_table import NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -65,7 +66,7 @@ def test_a_table_grows_by_what_its_newest_version_has_more_than_an_older_one(
     tmp_path: Path, lake_in: Callable[[Path], Any]
 ) -> None:
     lake = lake_in(tmp_path / "lake")
-    table = lake.create("current", ("shop", "t"), ROWS, {}, FeedPlace(1, 1, 4))
+    table = lake.create(NewTable("current", ("shop", "t"), ROWS, FeedPlace(1, 1, 4)))
     table.append(pa.table({"id": [1], "s": ["one"]}, ROWS), FeedPlace(1, 1, 5))
     first = table.facts()["bytes"]
     between = datetime.now(UTC)
