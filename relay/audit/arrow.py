@@ -36,7 +36,8 @@ class ReadChoices(TypedDict, total=False):
 
     where: values of text columns, all others are left out, where that can be the binlog is not even decoded. since, until:
     times, or their texts. overlap: once | every | executed (what a later source repeats). mode: permissive | failfast. keeps: a
-    file that cannot be read is an error, and no finding, since what is not read now is never read again.
+    file that cannot be read is an error, and no finding, since what is not read now is never read again. statement_characters: of
+    level rows, so many of each row's statement, which all rows of a statement repeat.
     """
 
     where: Mapping[str, Collection[str]]
@@ -45,6 +46,7 @@ class ReadChoices(TypedDict, total=False):
     overlap: str
     mode: str
     keeps: bool
+    statement_characters: int | None
 
 
 def read(
@@ -92,7 +94,7 @@ def read(
         wanted.keep_names(name, texts[name])
     keep_times(level, whole.since, whole.until, wanted)
     made = tuple(dict.fromkeys((*names, *texts, "finding"))) if texts else names
-    options = ReadOptions(level, made, failfast)
+    options = ReadOptions(level, made, failfast, statement_characters=more.get("statement_characters"))
     splits = splits_of_read(whole, wanted)
 
     def batches() -> Iterator[pa.RecordBatch]:

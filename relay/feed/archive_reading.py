@@ -250,10 +250,12 @@ class ArchiveReading:
         """The changed rows of one table in [start, end), some at a time."""
         yield from self._batches(ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
 
-    def row_statements(self, start: FeedPlace, end: FeedPlace, table: str) -> Iterator[pa.Table]:
-        """What the changed rows in [start, end) of all tables of a name are, and by which statements, some at a time."""
+    def row_statements(self, start: FeedPlace, end: FeedPlace, table: str, characters: int) -> Iterator[pa.Table]:
+        """What the changed rows in [start, end) of all tables of a name are, and how their statements begin, some at a time."""
         columns = ("sequence", "row", "file", "transaction", "operation", "schema", "statement")
-        yield from self._batches(columns, start, end, {"table": [table]})
+        with self._reader("rows", columns, start, end, {"table": [table]}, characters) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
 
     def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
         """What all changed rows in [start, end) are, without their values, some at a time."""
@@ -277,6 +279,7 @@ class ArchiveReading:
         start: FeedPlace,
         end: FeedPlace,
         where: Mapping[str, Sequence[str]],
+        statement_characters: int | None = None,
     ) -> pa.RecordBatchReader:
         return arrow.read(
             self.path,
@@ -287,6 +290,7 @@ class ArchiveReading:
             where=where,
             overlap="executed",
             keeps=True,
+            statement_characters=statement_characters,
         )
 
     def schema(self, file: str, stop: int | None) -> RecordedSchema:

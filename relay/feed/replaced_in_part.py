@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from protocol.binlog.layout import FIRST_EVENT
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch
-from relay.feed.replacing_statement import RowsEffect, rows_effect
+from relay.feed.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.net_changes import CHANGES, TableRows, literal
 from relay.feed.rows.row_places import AT, with_places
@@ -76,8 +76,8 @@ class ReplacedRows:
             self._note_unsure()
             return (
                 self._connection.sql(
-                    "WITH told AS (SELECT n.*, f.replaced IS TRUE AS replaced FROM numbered n LEFT JOIN (SELECT sequence, row, f.replaced FROM found f SEMI JOIN in_part USING (sequence, row)) f "
-                    "USING (sequence, row)) SELECT sequence, row, operation, before, after FROM ("
+                    "WITH told AS (SELECT n.*, f.replaced IS TRUE AS replaced FROM numbered n LEFT JOIN (SELECT sequence, row, f.replaced "
+                    "FROM found f SEMI JOIN in_part USING (sequence, row)) f USING (sequence, row)) SELECT sequence, row, operation, before, after FROM ("
                     "SELECT i, 0 AS part, sequence, row, if(replaced, 'delete', operation) AS operation, before, if(replaced, NULL, after) AS after "
                     "FROM told UNION ALL SELECT i, 1, sequence, row, 'insert', NULL, after FROM told WHERE replaced) ORDER BY i, part"
                 )
@@ -124,7 +124,7 @@ class ReplacedRows:
         tables: dict[int, str] = {}
         shared: set[int] = set()
         found = []
-        for some in self._reading.row_statements(self._batch.start, self._batch.end, self._key[1]):
+        for some in self._reading.row_statements(self._batch.start, self._batch.end, self._key[1], HEAD_CHARACTERS):
             for sequence, schema in _distinct(some, "sequence", "schema"):
                 if tables.setdefault(sequence, schema) != schema:
                     shared.add(sequence)

@@ -10,8 +10,8 @@ from relay.schema_history.tables.source_table import TableName
 _NAME: Final = r"(`(?:[^`]|``)++`|[\w$\x80-\U0010ffff]++)"
 _TABLE: Final = rf"{_NAME}(?:{BLANKS}\.{BLANKS}{_NAME})?"
 _FLAGS: Final = re.DOTALL | re.IGNORECASE
-_HEAD: Final = 1 << 16
-"""Characters of a statement that are looked at: values come behind the names."""
+HEAD_CHARACTERS: Final = 1 << 12
+"""Of a statement so many are looked at: values come behind the names."""
 _INTO: Final = re.compile(
     rf"{BLANKS}(REPLACE|INSERT)\b{BLANKS}(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\b{BLANKS})*+(?:INTO\b{BLANKS})?+{_TABLE}",
     _FLAGS,
@@ -42,7 +42,7 @@ def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffec
     """
     if text is None:
         return RowsEffect.UNSURE
-    head = text[:_HEAD]
+    head = text[:HEAD_CHARACTERS]
     match = _INTO.match(head)
     if match is not None:
         if not _is(match[2], match[3], table, alone=alone):

@@ -63,7 +63,8 @@ def read_split(
         # with all that tells what tables were like: a tenth of a second, which other levels need not spend
         from relay.audit.decode.rows import RowOptions, read_rows
 
-        batches = read_rows(store, reader, split, RowOptions(options.columns, options.failfast, options.values), wanted)
+        wishes = RowOptions(options.columns, options.failfast, options.values, options.statement_characters)
+        batches = read_rows(store, reader, split, wishes, wanted)
     elif _leaves_events_out(options, wanted):
         others = OtherFindings(reader, split, options.level, options.columns, failfast=options.failfast)
         batches = others.beside(_LEVELS[options.level](reader, split, replace(options, columns=others.columns), wanted))

@@ -35,11 +35,15 @@ _IN_ORDER: Final = arrays.rising(_ROWS)
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """Columns, in order; whether the first finding is an error; whether each value has a column of its own, too."""
+    """Columns, in order; whether the first finding is an error; whether each value has a column of its own, too.
+
+    statement_characters: so many of a row's statement, which all rows of it repeat; None: all.
+    """
 
     columns: tuple[str, ...]
     failfast: bool
     values: bool = False
+    statement_characters: int | None = None
 
 
 def read_rows(
@@ -146,6 +150,7 @@ class _Batches:
         self._split = split
         self._failfast = options.failfast
         self._values = options.values
+        self._statement_characters = options.statement_characters
         self._schema = arrow_schema("rows", options.columns)
         self._file = arrays.Repeated(split.name)
 
@@ -210,7 +215,10 @@ class _Batches:
     def _shared(self, name: str) -> _Shared:
         made = self._made.batch
         indices, validity, count, offsets, data = made.dictionary_column(name)
-        return _Shared(arrays.numbers(indices, "i", made.rows, validity), arrays.texts(offsets, data, count))
+        texts = arrays.texts(offsets, data, count)
+        if name == "statement" and self._statement_characters is not None:
+            texts = pc.utf8_slice_codeunits(texts, 0, self._statement_characters)
+        return _Shared(arrays.numbers(indices, "i", made.rows, validity), texts)
 
     def _shapes(self) -> pa.Array:
         """Long texts, few of them: numbers of them."""
