@@ -193,6 +193,13 @@ def test_rows_of_a_table_that_nobody_names_are_told_to_readers_of_every_table(tm
     assert {operation for operation, _finding in others} == {None}
 
 
+def test_of_a_rows_statement_only_so_much_is_read_as_is_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path, "bin.000001", shop_binlog(2).data)
+    whole = [row[0] for row in found(path, "rows", "statement")]
+    cut = [row[0] for row in found(path, "rows", "statement", statement_characters=6)]
+    assert cut == [None if text is None else text[:6] for text in whole] and "INSERT" in cut
+
+
 def test_what_cannot_be_read_is_a_row_or_an_error_as_is_asked_for(tmp_path: Path) -> None:
     binlog = big_binlog(5)
     path = write(tmp_path, "bin.000001", binlog.data)
