@@ -241,6 +241,12 @@ class _Judgement:
         cure = (
             "At the source: SET GLOBAL binlog_row_image = FULL, in my.cnf too, if anybody reads rows from the archive."
         )
+        if self._answers.flavour == "mariadb":
+            text += (
+                "; a REPLACE of a row that is there is logged without columns that it sets to their defaults: replicas keep "
+                "the old values, in silence, and a view stops at it (replaced_row_not_whole)"
+            )
+            cure = "At the source: SET GLOBAL binlog_row_image = FULL, in my.cnf too; connections that are open keep the old one."
         return self.line("binlog_row_image", "warning", text, cure)
 
     def row_metadata(self) -> DoctorLine:
