@@ -15,11 +15,20 @@ from relay.feed.archive_reading import ArchiveReading
 from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, CannotEvolve, Lake, LakeTable, NewTable
+from relay.feed.lake.lake_table import (
+    SNAPSHOT,
+    STALE_FROM,
+    STALE_REASON,
+    CannotEvolve,
+    ColumnsChange,
+    Lake,
+    LakeTable,
+    NewTable,
+)
 from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.net_of_part import NetOfPart
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
-from relay.feed.rows.equal_rows import OWN_NAME
+from relay.feed.rows.equal_rows import OWN_NAME, RowsUnnamed
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
@@ -203,16 +212,34 @@ class FedTable:
         if known.engine.lower() in _ELSEWHERE:
             first = FeedPlace.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
             self.mark_stale(self.current, unseen_at(first.version, f"a table of engine {known.engine} has other rows"))
+        key = lake_key(known) if told.key else OWN_NAME
+        try:
+            self._merge(self.current, rows, told, key, place, batch)
+        except RowsUnnamed:
+            self._name_rows(self.current)
+            self._merge(self.current, rows, told, key, place, batch)
+        self.rows += rows.num_rows
+
+    def _merge(
+        self,
+        current: LakeTable,
+        rows: PartRows,
+        told: TableRows,
+        key: tuple[str, ...],
+        place: FeedPlace,
+        batch: FeedBatch,
+    ) -> None:
+        """Rows of one definition. Raises: FeedStop; RowsUnnamed, with nothing done."""
         # Of one that is stale, or that a snapshot is to load, rows may be missing.
-        snapshot = bool(self.current.properties.get(SNAPSHOT))
-        stale = bool(self.current.properties.get(STALE_FROM))
+        snapshot = bool(current.properties.get(SNAPSHOT))
+        stale = bool(current.properties.get(STALE_FROM))
         unknown: list[tuple[str, ...]] | None = [] if snapshot else None
         replaced = ReplacedRows(
             self._reading, self._connection, batch, self.key, excepted=self._settings.has_no_replace(self.key)
         )
         net = NetOfPart(
             self._connection,
-            self.current,
+            current,
             told,
             lambda part: self._with_images(part, batch),
             lambda changes: replaced.told_apart(changes, told),
@@ -224,14 +251,20 @@ class FedTable:
             if unknown:
                 self._leave_to_snapshot(unknown)
             if replaced.unsure_at is not None:
-                self.mark_stale(self.current, unseen_at(replaced.unsure_at, UNSURE))
-            key = lake_key(known) if told.key else OWN_NAME
+                self.mark_stale(current, unseen_at(replaced.unsure_at, UNSURE))
             if isinstance(changes, pa.Table):
                 if changes.num_rows:
-                    self.current.merge(changes, key, place)
+                    current.merge(changes, key, place)
             else:
-                self.current.merge_spooled(changes, key, place)
-        self.rows += rows.num_rows
+                current.merge_spooled(changes, key, place)
+
+    @staticmethod
+    def _name_rows(current: LakeTable) -> None:
+        """Gives all rows names of their own, which those of a table that had a key do not have."""
+        schema, place = current.schema, current.place
+        if place is not None:
+            with current.scan() as reader:
+                current.rebuild(schema, changed_rows(reader, ColumnsChange(schema, numbered=True)), place)
 
     def _with_images(self, rows: PartRows, batch: FeedBatch) -> PartRows:
         """The rows with their images, which are read again where the batch has only values."""

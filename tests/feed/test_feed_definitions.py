@@ -1,6 +1,7 @@
 """What definitions do to rows that are there, in any spelling: followed, or said; never wrong in silence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 from pyiceberg.catalog.sql import SqlCatalog
 
 from deploy.servers import Server
+from relay.feed.definition_effect import alteration
 from relay.feed.feed_config import FeedSource
-from relay.feed.lake.lake_table import STALE_REASON
-from relay.feed.rows.lake_columns import lake_columns, lake_key
+from relay.feed.lake.lake_table import STALE_REASON, ColumnsChange
+from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.snapshot.source_rows import SourceRows
 from relay.schema_history.tables.source_table import Column, Table, whole_key
@@ -47,6 +49,9 @@ HISTORIES = {
                   "CREATE TABLE t (id INT PRIMARY KEY) ENGINE = MERGE UNION = (u) INSERT_METHOD = LAST", "INSERT INTO t VALUES (1)"],
     "swapped": ["CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)", "INSERT INTO t VALUES (1, 2, 3)",
                 "ALTER TABLE t CHANGE a b INT, CHANGE b a INT, ADD c INT NOT NULL DEFAULT 4"],
+    "key_and_none": [_T, "INSERT INTO t VALUES (1, 1), (2, 1)", "ALTER TABLE t DROP PRIMARY KEY", "INSERT INTO t VALUES (3, 1), (3, 1)",
+                     "DELETE FROM t WHERE id = 3 LIMIT 1", "ALTER TABLE t ADD PRIMARY KEY (id)", "INSERT INTO t VALUES (4, 1), (5, 1)",
+                     "ALTER TABLE t DROP PRIMARY KEY", "UPDATE t SET a = 2 WHERE id IN (1, 3, 4)", "DELETE FROM t WHERE id IN (2, 5)"],
     "long_name": [f"CREATE TABLE `{'ж' * 60}` (id INT PRIMARY KEY)", f"INSERT INTO `{'ж' * 60}` VALUES (1)"],
 }  # fmt: skip
 # Of each default one table: what the server stores is not what is written, so that nobody is to guess.
@@ -84,7 +89,8 @@ def is_the_sources(feed: SmallFeed, server: Server, table: str) -> bool:
 
 @pytest.mark.parametrize(
     ("schema", "tables"),
-    [("emptied_so", "abcd"), ("other_case", "t"), ("anew", "t"), ("texts", "t"), ("counted_none", "t"), ("long_name", ["ж" * 60])],
+    [("emptied_so", "abcd"), ("other_case", "t"), ("anew", "t"), ("texts", "t"), ("counted_none", "t"),
+     ("key_and_none", "t"), ("long_name", ["ж" * 60])],
 )  # fmt: skip
 def test_what_can_be_followed_is_followed_however_it_is_written(
     tmp_path: Path, told: tuple[Server, Path], schema: str, tables: str
@@ -92,6 +98,19 @@ def test_what_can_be_followed_is_followed_however_it_is_written(
     feed = fed(tmp_path, told[1], schema)
     assert feed.run() is None
     assert all(is_the_sources(feed, told[0], table) for table in tables)
+
+
+def test_rows_that_have_no_names_of_their_own_though_the_key_went_get_some_before_one_is_looked_for(
+    tmp_path: Path, told: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(*given: Any, **named: Any) -> ColumnsChange:
+        change = alteration(*given, **named)
+        return replace(change, numbered=ROW not in given[3].names)
+
+    monkeypatch.setattr("relay.feed.fed_table.alteration", forgetful)
+    feed = fed(tmp_path, told[1], "key_and_none")
+    assert feed.run() is None
+    assert is_the_sources(feed, told[0], "t")
 
 
 @pytest.mark.parametrize("schema", ["computed", "counted"])

@@ -19,6 +19,12 @@ from relay.feed.rows.partial_images import left_out_value, without_zones
 
 OWN_NAME: Final = (SEQUENCE, ROW)
 """What finds a row of a table without a key in the lake."""
+
+
+class RowsUnnamed(Exception):
+    """Some row of the lake has no name: it came while the table had a key."""
+
+
 _TABLES: Final = ("texts", "equal_images", "equal_rows", "equal_net", "equal_wanted")
 _ROWS_AT_ONCE: Final = 1 << 14
 
@@ -33,7 +39,7 @@ def equal_row_changes(
 ) -> pa.Table:
     """The rows that come, and the names of those that go. `changes`: CHANGES, in order. `lenient`: rows that the lake has not are no error.
 
-    Raises: FeedStop.
+    Raises: FeedStop; RowsUnnamed, where a row that goes could not be found by its name.
     """
     found = list(equal_rows_in_pieces(connection, [changes], rows, lake, lenient=lenient))
     return pa.concat_tables(found) if found else _schema(rows).empty_table()
@@ -208,6 +214,8 @@ def _found(
                 connection.unregister("lake")
             if not some.num_rows:
                 continue
+            if some.column(ROW).null_count:
+                raise RowsUnnamed
             yield some.select([SEQUENCE, ROW])
             connection.register("taken", some)
             connection.execute(
