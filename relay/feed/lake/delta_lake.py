@@ -29,12 +29,13 @@ _WRITER: Final = WriterProperties(compression="SNAPPY")
 
 
 def _commit(place: FeedPlace | None) -> CommitProperties:
+    """Behind the version that was seen, or it fails: tried again, a commit leaves out what another one did meanwhile."""
     if place is None:
-        return CommitProperties(max_commit_retries=3)
+        return CommitProperties(max_commit_retries=0)
     return CommitProperties(
         custom_metadata={_PLACE: str(place.version)},
         app_transactions=[Transaction(APP_ID, place.version)],
-        max_commit_retries=3,
+        max_commit_retries=0,
     )
 
 
