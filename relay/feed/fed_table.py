@@ -67,23 +67,23 @@ _ELSEWHERE: Final = frozenset(("blackhole", "merge", "mrg_myisam", "federated", 
 class FeedSettings:
     """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names.
 
-    `no_cascades`: patterns of tables without foreign keys that change their rows. `no_replace`: of tables whose rows no REPLACE changes but
-    such as its text tells.
+    `no_cascades`: patterns of tables without foreign keys that change their rows. `trusted_images`: of tables whose rows in
+    part have all that changed, but for what a REPLACE that names them sets.
     """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
     every_statement: bool = True
     assume_empty: bool = False
     no_cascades: tuple[str, ...] = ()
-    no_replace: tuple[str, ...] = ()
+    trusted_images: tuple[str, ...] = ()
 
     def has_no_cascades(self, key: TableName) -> bool:
         """Whether somebody said that a table has no foreign keys that change its rows."""
         return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_cascades)
 
-    def has_no_replace(self, key: TableName) -> bool:
-        """Whether somebody said that only statements which say so replace a table's rows."""
-        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_replace)
+    def trusts_images(self, key: TableName) -> bool:
+        """Whether somebody said that a table's rows in part have all that changed."""
+        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.trusted_images)
 
 
 class FedTable:
@@ -235,7 +235,7 @@ class FedTable:
         stale = bool(current.properties.get(STALE_FROM))
         unknown: list[tuple[str, ...]] | None = [] if snapshot else None
         replaced = ReplacedRows(
-            self._reading, self._connection, batch, self.key, excepted=self._settings.has_no_replace(self.key)
+            self._reading, self._connection, batch, self.key, excepted=self._settings.trusts_images(self.key)
         )
         net = NetOfPart(
             self._connection,

@@ -79,11 +79,11 @@ class FeedSection(TomlSection):
     statement_changes: Literal["every", "named"] = "every"
     assume_empty: bool = False
     no_cascades: list[NonEmpty] = []
-    no_replace: list[NonEmpty] = []
+    trusted_images: list[NonEmpty] = []
     storage: StorageSection = StorageSection()
     source: FeedSource | None = None
 
-    @field_validator("tables", "exclude", "no_cascades", "no_replace")
+    @field_validator("tables", "exclude", "no_cascades", "trusted_images")
     @classmethod
     def _patterns(cls, value: list[str]) -> list[str]:
         for one in value:

@@ -22,8 +22,8 @@ from relay.feed.rows.row_places import AT, with_places
 from relay.schema_history.tables.source_table import TableName
 
 UNSURE: Final = (
-    "an update whose row lacks columns (binlog_row_image is not FULL), by a statement that may have been a REPLACE, which sets them to their "
-    "defaults: where no trigger and no view does that, name the table in `no_replace`"
+    "an update whose row lacks columns which the source may have changed: computed ones, or with binlog_row_image MINIMAL or NOBLOB others, by "
+    "INSERT … ON DUPLICATE KEY UPDATE, or a REPLACE in a trigger; where nothing does that, name the table in `trusted_images`"
 )
 _ELSE: Final = "with_another"
 _EFFECT: Final[dict[RowsEffect, bool | None]] = {
@@ -53,7 +53,7 @@ class ReplacedRows:
         self._excepted = excepted
         self._may_be = any(_is_mariadb(reading.server_version(place)) for place in (batch.start, batch.end))
         self._found: pa.Table | None = None
-        self._last: tuple[tuple[str, str | None], tuple[bool | None, bool | None]] | None = None
+        self._last: tuple[str | None, tuple[bool | None, bool | None]] | None = None
         self.unsure_at: int | None = None
         """The place, as a version, of the first row in part of which it is not certain whether it was replaced; None: there is none so far."""
 
@@ -76,8 +76,9 @@ class ReplacedRows:
             self._note_unsure()
             return (
                 self._connection.sql(
-                    "WITH told AS (SELECT n.*, f.replaced IS TRUE AS replaced FROM numbered n LEFT JOIN (SELECT sequence, row, f.replaced "
-                    "FROM found f SEMI JOIN in_part USING (sequence, row)) f USING (sequence, row)) SELECT sequence, row, operation, before, after FROM ("
+                    "WITH told AS (SELECT n.*, f.sequence IS NOT NULL AS replaced FROM numbered n LEFT JOIN (SELECT f.sequence, f.row "
+                    "FROM found f JOIN in_part i USING (sequence, row) WHERE f.replaced AND NOT i.lacks_computed) f USING (sequence, row)) "
+                    "SELECT sequence, row, operation, before, after FROM ("
                     "SELECT i, 0 AS part, sequence, row, if(replaced, 'delete', operation) AS operation, before, if(replaced, NULL, after) AS after "
                     "FROM told UNION ALL SELECT i, 1, sequence, row, 'insert', NULL, after FROM told WHERE replaced) ORDER BY i, part"
                 )
@@ -92,17 +93,21 @@ class ReplacedRows:
         if self._excepted:
             return
         unsure = self._connection.execute(
-            f"SELECT min(f.{AT}) FROM found f SEMI JOIN (SELECT * FROM in_part WHERE NOT is_update) USING (sequence, row) "
-            "WHERE f.replaced IS NULL"
+            f"SELECT min(f.{AT}) FROM found f JOIN in_part i USING (sequence, row) "
+            "WHERE (f.replaced IS NULL AND NOT i.is_update) OR i.lacks_computed"
         ).fetchall()[0][0]
         known = [one for one in (self.unsure_at, unsure) if one is not None]
         self.unsure_at = min(known, default=None)
 
     def _in_part(self, changes: pa.Table, rows: TableRows) -> pa.Table:
-        """(sequence, row) of the updates whose row behind the change lacks columns, and whether its key shows that it was no REPLACE.
-
-        That names the key, but where the key's default is what the row has.
+        """(sequence, row) of the updates whose row behind the change lacks columns; whether its key shows that it was no REPLACE, which
+        names the key, but where the key's default is what the row has; and whether a computed column lacks, of which a MariaDB does not always log
+        that it changed with others.
         """
+        computed = [literal(one.name) for one in rows.columns if one.source.generated]
+        # What the row before has, and the row behind has not, is as it was (FULL_NODUP).
+        has = "list_concat(json_keys(before), json_keys(after))"
+        lacks = f"NOT list_has_all({has}, [{', '.join(computed)}])" if computed else "false"
         stored = "[" + ", ".join(literal(one.name) for one in rows.columns) + "]"
         sure = [one for one in rows.key_columns if one.source.default is None]
         is_update = " OR ".join(
@@ -113,14 +118,14 @@ class ReplacedRows:
         self._connection.register("changes", changes)
         try:
             return self._connection.sql(
-                f"SELECT sequence, row, coalesce({is_update or 'false'}, false) AS is_update FROM changes "
-                f"WHERE before IS NOT NULL AND after IS NOT NULL AND NOT list_has_all(json_keys(after), {stored})"
+                f"SELECT sequence, row, coalesce({is_update or 'false'}, false) AS is_update, {lacks} AS lacks_computed FROM changes "
+                f"WHERE before IS NOT NULL AND after IS NOT NULL AND NOT list_has_all({has}, {stored})"
             ).to_arrow_table()
         finally:
             self._connection.unregister("changes")
 
     def _look(self) -> pa.Table:
-        """Updates of the table that may have been a REPLACE; `replaced`: NULL, where that is not certain."""
+        """Updates of the table by a MariaDB. `replaced`: whether it was a REPLACE; NULL, where that is not certain."""
         tables: dict[int, str] = {}
         shared: set[int] = set()
         found = []
@@ -129,20 +134,20 @@ class ReplacedRows:
                 if tables.setdefault(sequence, schema) != schema:
                     shared.add(sequence)
             updates = some.filter(pc.equal(some.column("operation"), "update"))
-            found.append(self._told(updates.filter(pc.equal(updates.column("schema"), self._key[0]))))
+            updates = updates.filter(pc.equal(updates.column("schema"), self._key[0]))
+            found.append(self._told(updates.filter(pc.is_in(updates.column("file"), self._of_mariadb(updates)))))
         told = pa.concat_tables(found) if found else _FOUND.append(pa.field(_ELSE, pa.bool_())).empty_table()
         is_shared = pc.is_in(told.column("sequence"), pa.array(sorted(shared), pa.int64()))
         replaced = pc.if_else(is_shared, told.column(_ELSE), told.column("replaced"))
         told = told.drop_columns([_ELSE]).set_column(3, "replaced", replaced)
-        # False: it was an UPDATE.
-        return told.filter(pc.fill_null(told.column("replaced"), True)).combine_chunks()
+        return told.combine_chunks()
 
     def _told(self, updates: pa.Table) -> pa.Table:
         """Of each update whether it was a REPLACE: `replaced`, and `_ELSE`, if another table of that name was changed with it."""
         replaced: list[bool | None] = []
         shared: list[bool | None] = []
-        for file, text in zip(*(updates.column(name).to_pylist() for name in ("file", "statement")), strict=True):
-            one, other = self._effects(file, text)
+        for text in updates.column("statement").to_pylist():
+            one, other = self._effects(text)
             replaced.append(one)
             shared.append(other)
         told = with_places(updates).select(["sequence", "row", AT])
@@ -150,16 +155,21 @@ class ReplacedRows:
             _ELSE, pa.array(shared, pa.bool_())
         )
 
-    def _effects(self, file: str, text: str | None) -> tuple[bool | None, bool | None]:
-        if self._last is not None and self._last[0] == (file, text):
-            return self._last[1]
-        if not _is_mariadb(self._reading.server_version(FeedPlace.at(file, FIRST_EVENT))):
-            found: tuple[bool | None, bool | None] = (False, False)
-        else:
-            one, other = (_EFFECT[rows_effect(text, self._key, alone=alone)] for alone in (True, False))
-            found = (one, other)
-        self._last = ((file, text), found)
-        return found
+    def _of_mariadb(self, updates: pa.Table) -> pa.Array:
+        """Those of their binlogs that a MariaDB wrote."""
+        files = [
+            file
+            for (file,) in _distinct(updates, "file")
+            if _is_mariadb(self._reading.server_version(FeedPlace.at(file, FIRST_EVENT)))
+        ]
+        return pa.array(files, pa.string())
+
+    def _effects(self, text: str | None) -> tuple[bool | None, bool | None]:
+        """Of a table that is alone, and of one that is not. Rows of one statement follow each other."""
+        if self._last is None or self._last[0] != text:
+            alone, shared = (_EFFECT[rows_effect(text, self._key, alone=alone)] for alone in (True, False))
+            self._last = (text, (alone, shared))
+        return self._last[1]
 
 
 def _distinct(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:

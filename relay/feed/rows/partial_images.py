@@ -131,6 +131,8 @@ def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
 def default_value(column: LakeColumn) -> Any:
     """A column's default as JSON has a value; UNKNOWN where it is no constant, or nobody knows what the server stores for it."""
     source = column.source
+    if source.generated:
+        return UNKNOWN
     text = source.default
     if text is None or text.strip().upper() == "NULL":
         return None if source.nullable else UNKNOWN
