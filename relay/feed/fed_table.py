@@ -235,7 +235,7 @@ class FedTable:
         stale = bool(current.properties.get(STALE_FROM))
         unknown: list[tuple[str, ...]] | None = [] if snapshot else None
         replaced = ReplacedRows(
-            self._reading, self._connection, batch, self.key, excepted=self._settings.trusts_images(self.key)
+            self._reading, self._connection, batch, self.key, trusted=self._settings.trusts_images(self.key)
         )
         net = NetOfPart(
             self._connection,

@@ -1,8 +1,12 @@
-"""Rows that a MariaDB replaced and logged as updated, without the columns that its statement does not name.
+"""Updates of a MariaDB whose rows behind the change lack columns: which of these are as they were, and which the source set.
 
 A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their defaults; with
 binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, as they are not where an UPDATE
-left them as they were (10.11.19, 11.8.9; a MySQL logs them). MariaDB's own replicas keep the old values. Here the statement's text decides.
+left them as they were (10.11.19, 11.8.9; a MySQL logs them). So it is with what a trigger sets in the row that INSERT … ON DUPLICATE KEY
+UPDATE meets, and, from 11.8 on, with stored computed columns in all updates. MariaDB's own replicas keep the old values.
+
+The text beside the rows is that of the first statement that changed a row, also inside of a trigger or a function, and all rows of the outer
+statement have it: it decides only for tables to which somebody said that no trigger and no function writes.
 """
 
 from collections.abc import Iterator
@@ -17,13 +21,14 @@ from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch
 from relay.feed.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.lake_columns import NUMBER, TEXT, LakeColumn
 from relay.feed.rows.net_changes import CHANGES, TableRows, literal
 from relay.feed.rows.row_places import AT, with_places
 from relay.schema_history.tables.source_table import TableName
 
 UNSURE: Final = (
-    "an update whose row lacks columns which the source may have changed: computed ones, or with binlog_row_image MINIMAL or NOBLOB others, by "
-    "INSERT … ON DUPLICATE KEY UPDATE, or a REPLACE in a trigger; where nothing does that, name the table in `trusted_images`"
+    "an update whose row lacks columns which the source may have changed: with binlog_row_image MINIMAL or NOBLOB, by a REPLACE, or what a "
+    "trigger does (with columns that are computed, always); where no trigger and no function changes the table, name it in `trusted_images`"
 )
 _ELSE: Final = "with_another"
 _EFFECT: Final[dict[RowsEffect, bool | None]] = {
@@ -35,7 +40,7 @@ _FOUND: Final = pa.schema([("sequence", pa.int64()), ("row", pa.int64()), (AT, p
 
 
 class ReplacedRows:
-    """Of one table in one batch. `excepted`: somebody said that its rows are not replaced where the text does not tell."""
+    """Of one table in one batch. `trusted`: somebody said that no trigger and no function changes its rows, so that a text tells."""
 
     def __init__(
         self,
@@ -44,13 +49,13 @@ class ReplacedRows:
         batch: FeedBatch,
         key: TableName,
         *,
-        excepted: bool,
+        trusted: bool,
     ) -> None:
         self._reading = reading
         self._connection = connection
         self._batch = batch
         self._key = key
-        self._excepted = excepted
+        self._trusted = trusted
         self._may_be = any(_is_mariadb(reading.server_version(place)) for place in (batch.start, batch.end))
         self._found: pa.Table | None = None
         self._last: tuple[str | None, tuple[bool | None, bool | None]] | None = None
@@ -77,7 +82,8 @@ class ReplacedRows:
             return (
                 self._connection.sql(
                     "WITH told AS (SELECT n.*, f.sequence IS NOT NULL AS replaced FROM numbered n LEFT JOIN (SELECT f.sequence, f.row "
-                    "FROM found f JOIN in_part i USING (sequence, row) WHERE f.replaced AND NOT i.lacks_computed) f USING (sequence, row)) "
+                    "FROM found f JOIN in_part i USING (sequence, row) WHERE f.replaced AND NOT i.lacks_computed AND NOT i.is_update) f "
+                    "USING (sequence, row)) "
                     "SELECT sequence, row, operation, before, after FROM ("
                     "SELECT i, 0 AS part, sequence, row, if(replaced, 'delete', operation) AS operation, before, if(replaced, NULL, after) AS after "
                     "FROM told UNION ALL SELECT i, 1, sequence, row, 'insert', NULL, after FROM told WHERE replaced) ORDER BY i, part"
@@ -90,11 +96,9 @@ class ReplacedRows:
                 self._connection.unregister(name)
 
     def _note_unsure(self) -> None:
-        if self._excepted:
-            return
+        sure = "(i.is_update OR f.replaced IS NOT NULL)" if self._trusted else "i.is_update"
         unsure = self._connection.execute(
-            f"SELECT min(f.{AT}) FROM found f JOIN in_part i USING (sequence, row) "
-            "WHERE (f.replaced IS NULL AND NOT i.is_update) OR i.lacks_computed"
+            f"SELECT min(f.{AT}) FROM found f JOIN in_part i USING (sequence, row) WHERE NOT {sure} OR i.lacks_computed"
         ).fetchall()[0][0]
         known = [one for one in (self.unsure_at, unsure) if one is not None]
         self.unsure_at = min(known, default=None)
@@ -109,11 +113,11 @@ class ReplacedRows:
         has = "list_concat(json_keys(before), json_keys(after))"
         lacks = f"NOT list_has_all({has}, [{', '.join(computed)}])" if computed else "false"
         stored = "[" + ", ".join(literal(one.name) for one in rows.columns) + "]"
-        sure = [one for one in rows.key_columns if one.source.default is None]
         is_update = " OR ".join(
             f"(NOT list_contains(json_keys(after), {literal(one.name)}) "
-            f"AND regexp_matches(json_extract_string(before, {literal(one.pointer)}), '^-?[1-9][0-9]*$'))"
-            for one in sure
+            f"AND {_is_no_default(one, f'json_extract_string(before, {literal(one.pointer)})')})"
+            for one in rows.key_columns
+            if one.source.default is None
         )
         self._connection.register("changes", changes)
         try:
@@ -170,6 +174,13 @@ class ReplacedRows:
             alone, shared = (_EFFECT[rows_effect(text, self._key, alone=alone)] for alone in (True, False))
             self._last = (text, (alone, shared))
         return self._last[1]
+
+
+def _is_no_default(one: LakeColumn, value: str) -> str:
+    """The SQL of whether a key's value is another than what a server stores where a statement names neither it nor its default."""
+    if one.kind == NUMBER:
+        return f"regexp_matches({value}, '^-?[1-9]')"
+    return f"{value} <> ''" if one.kind == TEXT else "false"
 
 
 def _distinct(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:

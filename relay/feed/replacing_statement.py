@@ -15,9 +15,9 @@ HEAD_CHARACTERS: Final = 1 << 12
 _INTO: Final = re.compile(
     rf"{BLANKS}REPLACE\b{BLANKS}(?:(?:LOW_PRIORITY|DELAYED)\b{BLANKS})?+(?:INTO\b{BLANKS})?+{_TABLE}", _FLAGS
 )
+_NO_REPLACE: Final = re.compile(rf"{BLANKS}(?:UPDATE|INSERT|DELETE)\b", _FLAGS)
 _LOAD: Final = re.compile(rf"{BLANKS}LOAD\b", _FLAGS)
 _LOADED: Final = re.compile(rf"\bREPLACE\b{BLANKS}INTO\b{BLANKS}TABLE\b{BLANKS}{_TABLE}", _FLAGS)
-_UPDATE: Final = re.compile(rf"{BLANKS}UPDATE\b{BLANKS}(?:(?:LOW_PRIORITY|IGNORE)\b{BLANKS})*+{_TABLE}", _FLAGS)
 
 
 class RowsEffect(Enum):
@@ -28,15 +28,13 @@ class RowsEffect(Enum):
     UPDATED = "updated"
     """Columns that it does not name stay as they are."""
     UNSURE = "unsure"
-    """A trigger may have done it, or the text is not there, or not understood."""
+    """The text is not there, or not understood."""
 
 
 def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffect:
-    """What a statement whose rows of `table` were updated did to them. `alone`: no table of that name in another schema has rows in its transaction.
+    """What a statement whose rows of `table` were updated did to them, if no trigger and no function did.
 
-    Only what is a table beyond doubt counts, the one behind the first words: a statement that has it there cannot change it by a trigger or a
-    function, too. INSERT … ON DUPLICATE KEY UPDATE is not certain: a MariaDB logs neither what a trigger sets in such a row, nor what is
-    computed in it (10.11.19, 11.8.9).
+    alone: no table of that name in another schema has rows in its transaction.
     """
     if text is None:
         return RowsEffect.UNSURE
@@ -48,9 +46,7 @@ def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffec
         found = _INTO.match(head)
     if found is not None:
         return RowsEffect.REPLACED if _is(found[1], found[2], table, alone=alone) else RowsEffect.UNSURE
-    found = _UPDATE.match(head)
-    is_updated = found is not None and _is(found[1], found[2], table, alone=alone)
-    return RowsEffect.UPDATED if is_updated else RowsEffect.UNSURE
+    return RowsEffect.UPDATED if _NO_REPLACE.match(head) is not None else RowsEffect.UNSURE
 
 
 def _is(first: str, second: str | None, table: TableName, *, alone: bool) -> bool:

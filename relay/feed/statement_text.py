@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-BLANK: Final = r"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|\#)[^\n]*+(?:\n|$))"
+BLANK: Final = r"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--(?=\s|$)|\#)[^\n]*+(?:\n|$))"
 """One blank or comment, with DOTALL; what stands in a comment for certain versions is the statement's."""
 BLANKS: Final = BLANK + "*+"
 STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*+(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*+(?:\"|\\?$)", re.DOTALL)

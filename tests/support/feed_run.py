@@ -113,9 +113,8 @@ class FedHistory:
     def _write(self) -> None:
         self.config.write_text(
             f'[feed]\narchive = "{self.relay.archive}"\ntarget = "{self.target}"\nformat = "{self.format}"\n'
-            f'tables = ["{self.history.schema}.*"]\nexclude = {self.excluded!r}\ninterval_s = 0.1\nbatch_mb = 1\n'.replace(
-                "'", '"'
-            )
+            f'tables = ["{self.history.schema}.*"]\nexclude = {self.excluded!r}\ninterval_s = 0.1\nbatch_mb = 1\n'
+            f'trusted_images = ["{self.history.schema}.*"]\n'.replace("'", '"')
             + (f'spool_above_kb = 1\nspool_directory = "{self.config.parent}"\n' if self.spools else "")
         )
 

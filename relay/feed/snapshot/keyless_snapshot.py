@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from relay.audit import arrow
 from relay.feed.engine import FeedEngine
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON
+from relay.feed.lake.lake_table import SNAPSHOT
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns
@@ -43,7 +43,7 @@ class WholeTable:
         if found.num_rows:
             sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
             table.current.append(with_numbers(with_sequence(found, sequence), 0), place)
-        table.current.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+        table.current.set_properties({SNAPSHOT: ""})
         say(f"{table.name}: snapshot done, {found.num_rows} rows, at {engine.reading.told(place)}")
 
     def compare(self) -> tuple[int, list[Any], list[Any], str]:

@@ -48,7 +48,8 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
         # Two commits: one that dies between them has rows that no chunk takes away.
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
         table.current.evolve(change, place)
-        table.current.set_properties(begun)
+        # What makes it stale from here on is not forgotten at the snapshot's end: a chunk may have been read before.
+        table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: ""})
     if skip_changes and table.history is not None:
         fed = table.history.place
         if fed is not None and fed != place:
@@ -100,7 +101,7 @@ class TableSnapshot:
         while self._window():
             pass
         table = self._current()
-        table.set_properties({SNAPSHOT: "", STALE_FROM: "", STALE_REASON: ""})
+        table.set_properties({SNAPSHOT: ""})
         self._say(
             f"{'.'.join(self._key)}: snapshot done, {self.rows} rows, at {self._engine.reading.told(self._engine.place)}"
         )

@@ -74,6 +74,15 @@ def test_an_exchange_hides_what_both_tables_get_however_the_other_is_written(oth
     assert [(one.key[1], bool(one.hides)) for one in found.definitions] == [("orders", True), ("other", True)]
 
 
+def test_a_comment_of_a_line_ends_with_the_line() -> None:
+    assert (
+        actions(told("--\nTRUNCATE TABLE orders"))
+        == actions(told("-- x\nTRUNCATE TABLE orders"))
+        == [("orders", TRUNCATED)]
+    )
+    assert actions(told("#\nTRUNCATE TABLE orders")) == [("orders", TRUNCATED)]
+
+
 def test_comments_before_a_statement_cost_no_time() -> None:
     found = told("/**/" * 5000 + "UPDATE orders SET a = 1")
     assert [one.reason for one in found.unseen] == ["a change in statement format (update)"]
