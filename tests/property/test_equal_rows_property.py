@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay.feed.lake.delta_lake import DeltaLake
-from relay.feed.lake.lake_table import LakeTable
+from relay.feed.lake.lake_table import LakeTable, NewTable
 from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
@@ -121,7 +121,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def fresh() -> tuple[LakeTable, Any]:
         made = DeltaLake(str(directory / str(next(numbers))), {}, connection)
         return made.create(
-            "current", ("shop", "t"), lake_schema(COLUMNS, has_key=False), {}, FeedPlace(1, 1, 4)
+            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=False), FeedPlace(1, 1, 4))
         ), connection
 
     return fresh

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from protocol.columns.codes.column_codes import FORM_BYTES, FORM_NUMBER, FORM_TEXT
 from relay.feed.lake.delta_lake import DeltaLake
-from relay.feed.lake.lake_table import LakeTable
+from relay.feed.lake.lake_table import LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
@@ -189,7 +189,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     def fresh() -> tuple[LakeTable, Any]:
         lake = DeltaLake(str(directory / str(next(numbers))), {}, connection)
         return lake.create(
-            "current", ("shop", "t"), lake_schema(COLUMNS, has_key=True), {}, FeedPlace(1, 1, 4)
+            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=True), FeedPlace(1, 1, 4))
         ), connection
 
     yield fresh
