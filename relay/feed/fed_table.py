@@ -67,8 +67,8 @@ _ELSEWHERE: Final = frozenset(("blackhole", "merge", "mrg_myisam", "federated", 
 class FeedSettings:
     """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names.
 
-    `no_cascades`: patterns of tables without foreign keys that change their rows. `trusted_images`: of tables whose rows in
-    part have all that changed, but for what a REPLACE that names them sets.
+    `no_cascades`: patterns of tables without foreign keys that change their rows. `trusted_images`: of tables of a MariaDB
+    to which no trigger and no stored function writes.
     """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
@@ -82,7 +82,7 @@ class FeedSettings:
         return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_cascades)
 
     def trusts_images(self, key: TableName) -> bool:
-        """Whether somebody said that a table's rows in part have all that changed."""
+        """Whether somebody said that no trigger and no stored function writes to a table."""
         return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.trusted_images)
 
 
