@@ -252,9 +252,10 @@ class FedTable:
                 self._leave_to_snapshot(unknown)
             if replaced.unsure_at is not None:
                 self.mark_stale(current, unseen_at(replaced.unsure_at, UNSURE))
+            if not changes.num_rows:
+                return  # all of it was undone
             if isinstance(changes, pa.Table):
-                if changes.num_rows:
-                    current.merge(changes, key, place)
+                current.merge(changes, key, place)
             else:
                 current.merge_spooled(changes, key, place)
 

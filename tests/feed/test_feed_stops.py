@@ -51,6 +51,8 @@ HISTORIES = {
                  "INSERT INTO top VALUES (1)", "INSERT INTO leaf VALUES (1, 1)", "DELETE FROM top",
                  "ALTER TABLE leaf DROP FOREIGN KEY k"],
     "keyless": ["CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (1)", "DELETE FROM t LIMIT 1"],
+    "undone": ["CREATE TABLE t (a INT, b VARCHAR(99))", "BEGIN", *(f"INSERT INTO t VALUES ({n}, REPEAT('y', 99))" for n in range(40)),
+               "DELETE FROM t", "COMMIT"],
     "mixed": ["CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE m (id INT PRIMARY KEY) ENGINE=MyISAM", "BEGIN",
               "INSERT INTO t VALUES (1)", "INSERT INTO m VALUES (1)", "ROLLBACK", "INSERT INTO t VALUES (2)"],
     "emptied": ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "TRUNCATE t", "INSERT INTO t VALUES (2)",
@@ -205,6 +207,12 @@ def test_of_equal_rows_of_a_table_without_a_key_one_is_deleted(tmp_path: Path, a
     assert feed.run() is None
     assert [one["a"] for one in feed.rows("t") or []] == [1]
     assert [one["operation"] for one in feed.rows("t", "changes") or []] == ["create", "insert", "insert", "delete"]
+
+
+def test_rows_on_disk_that_all_come_and_go_in_one_transaction_change_nothing(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "undone", spool_above_kb=1)
+    assert feed.run() is None
+    assert feed.rows("t") == []
 
 
 def test_what_was_rolled_back_is_there_of_an_engine_without_transactions_only(tmp_path: Path, archive: Path) -> None:
