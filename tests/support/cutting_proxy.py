@@ -5,12 +5,16 @@ disturbed.
 """
 
 import contextlib
+import os
 import selectors
+import signal
 import socket
 import struct
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -27,6 +31,7 @@ class _Link:
         self.server = server
         self.limit = limit  # bytes to the client after which it is cut; None: none
         self.is_reset = False  # whether the client's next write is to fail at once
+        self.client_pid: int | None = None  # the process that stands still while it is cut
         self.passed = 0
         self.to_client = bytearray()
         self.to_server = bytearray()
@@ -46,7 +51,7 @@ class CuttingProxy:
         self.connections = 0
         self.cut_count = 0
         self._cuts: deque[int] = deque()
-        self._commands: deque[int] = deque()
+        self._commands: deque[tuple[int, int | None]] = deque()
         self._stall_after: int | None = None
         self._stalled = False
         self._links: list[_Link] = []
@@ -73,9 +78,13 @@ class CuttingProxy:
         """The next connections are cut after so many bytes each."""
         self._order(lambda: self._cuts.extend(counts))
 
-    def cut_behind_answer(self, command: int, times: int = 1) -> None:
-        """The next connections that send this command are cut as soon as its OK has passed: what they write next fails."""
-        self._order(lambda: self._commands.extend([command] * times))
+    def cut_behind_answer(self, command: int, times: int = 1, *, client_pid: int | None = None) -> None:
+        """The next connections that send this command are cut as soon as its OK has passed: what they write next fails.
+
+        With `client_pid` always: that process stands still from before the OK until the cut has reached it. Without,
+        a quick client may have written before the cut.
+        """
+        self._order(lambda: self._commands.extend([(command, client_pid)] * times))
 
     def cut_now_after(self, count: int) -> None:
         """The connections that exist are cut after `count` more bytes."""
@@ -175,7 +184,8 @@ class CuttingProxy:
             if not is_client:
                 del link.to_server[: link.server.send(link.to_server)]
             else:
-                self._pass_to_client(link)
+                with contextlib.nullcontext() if link.client_pid is None else _standing_still(link.client_pid):
+                    self._pass_to_client(link)
             return
         data = (link.client if is_client else link.server).recv(_READ_BYTES)
         if not data:
@@ -184,8 +194,8 @@ class CuttingProxy:
             self._cut(link, counted=False)
         elif is_client:
             link.to_server += data
-            if self._commands and data[3:5] == bytes((0, self._commands[0])):
-                self._commands.popleft()
+            if self._commands and data[3:5] == bytes((0, self._commands[0][0])):
+                _, link.client_pid = self._commands.popleft()
                 link.limit, link.is_reset = link.passed + len(link.to_client) + _OK_BYTES, True
         else:
             link.to_client += data
@@ -215,6 +225,19 @@ class CuttingProxy:
             link.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         link.client.close()
         link.server.close()
+
+
+@contextlib.contextmanager
+def _standing_still(pid: int) -> Iterator[None]:
+    """The process does nothing inside: stopped by SIGSTOP, and waited for."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        state = Path(f"/proc/{pid}/stat")
+        while state.read_bytes().rpartition(b") ")[2][:1] != b"T":
+            time.sleep(0.001)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def _register(selector: selectors.BaseSelector, end: socket.socket, link: _Link, read: bool, write: bool) -> None:
