@@ -61,8 +61,11 @@ def alteration(
     if empty:
         return ColumnsChange(_emptied(columns, lake, has_key=has_key), emptied=True)
     old = {one.name.lower(): one for one in before.columns}
-    renamed = {new.lower(): former.lower() for new, former in definition.renamed.items()}
-    added = {one.lower() for one in definition.added} - renamed.keys()
+    # CHANGE and RENAME COLUMN IF EXISTS of a column that is not there do nothing, nor does ADD IF NOT EXISTS of one that is.
+    renamed = {new.lower(): former.lower() for new, former in definition.renamed.items() if former.lower() in old}
+    added = {one.lower() for one in definition.added}
+    added |= {one.lower() for one in definition.added_if_new} - old.keys()
+    added -= renamed.keys()
     rewritten = {one.lower() for one in definition.rewritten}
     made = _Made()
     for one in columns:
@@ -93,7 +96,7 @@ def alteration(
                 "column_changed",
                 place,
                 name,
-                f"Column {one.name} was {former.type} and is {one.source.type} now: the source changed the values of rows "
+                f"Column {one.name} was {_told(former)} and is {_told(one.source)} now: the source changed the values of rows "
                 "without telling which.",
             )
         made.fields[one.name] = one.arrow
@@ -117,6 +120,11 @@ def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa
     made = lake_schema(columns, has_key=has_key)
     known = {one.lower() for one in made.names}
     return pa.schema([*made, *(one for one in lake if one.name.lower() not in known)])
+
+
+def _told(column: Column) -> str:
+    charset = f" CHARACTER SET {column.charset}" if column.charset else ""
+    return f"{column.type}{charset}{'' if column.nullable else ' NOT NULL'}"
 
 
 def _counts(column: Column) -> bool:

@@ -68,7 +68,7 @@ _ROLLBACK_TO: Final = re.compile(BLANKS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGN
 class FedDefinition:
     """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
 
-    `renamed` {new: old}, `added`: columns, as the statement says. Of a RENAME: `source`, the table whose rows it has behind it
+    `renamed` {new: old}, `added`, `added_if_new` (IF NOT EXISTS): columns, as the statement says. Of a RENAME: `source`, the table whose rows it has behind it
     (None: it has none), and `target`, the one that has those that it had; `if_exists`: of those that were there. `time`: when it
     ran. `hides`: what it does to rows that is in no binlog.
     """
@@ -82,6 +82,7 @@ class FedDefinition:
     strict: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
+    added_if_new: tuple[str, ...] = ()
     text: str = ""
     time: Any = None
     source: TableName | None = None
@@ -263,6 +264,7 @@ def _definitions(
     elif isinstance(said, AlterTable):
         renamed: dict[str, str] = {}
         added: list[str] = []
+        added_if_new: list[str] = []
         rewritten: list[str] = []
         for clause in said.clauses:
             pair = None
@@ -272,19 +274,21 @@ def _definitions(
             elif isinstance(clause, RenameColumn):
                 pair = (clause.old, clause.new)
             elif isinstance(clause, AddColumn):
-                added.append(clause.definition.column.name)
+                (added_if_new if clause.if_not_exists else added).append(clause.definition.column.name)
             if pair is not None and pair[0] != pair[1]:
                 renamed[pair[1]] = pair[0]
+        columns = {
+            "renamed": renamed,
+            "added": tuple(added),
+            "added_if_new": tuple(added_if_new),
+            "rewritten": tuple(rewritten),
+        }
         if said.rename is not None and said.rename != said.name:
             yield made(said.name, RENAMED, target=said.rename)
-            yield made(
-                said.rename, RENAMED, source=said.name, renamed=renamed, added=tuple(added), rewritten=tuple(rewritten)
-            )
+            yield made(said.rename, RENAMED, source=said.name, **columns)
         else:
             reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
-            yield made(
-                said.name, ALTERED, renamed=renamed, added=tuple(added), rewritten=tuple(rewritten), hides=reason
-            )
+            yield made(said.name, ALTERED, hides=reason, **columns)
             other = _OTHER_TABLE.search(plain) if reason else None
             if other is not None:
                 yield made(_named(other[1], other[2], schema), ALTERED, hides=reason)

@@ -52,6 +52,10 @@ HISTORIES = {
     "key_and_none": [_T, "INSERT INTO t VALUES (1, 1), (2, 1)", "ALTER TABLE t DROP PRIMARY KEY", "INSERT INTO t VALUES (3, 1), (3, 1)",
                      "DELETE FROM t WHERE id = 3 LIMIT 1", "ALTER TABLE t ADD PRIMARY KEY (id)", "INSERT INTO t VALUES (4, 1), (5, 1)",
                      "ALTER TABLE t DROP PRIMARY KEY", "UPDATE t SET a = 2 WHERE id IN (1, 3, 4)", "DELETE FROM t WHERE id IN (2, 5)"],
+    "if_there": [_T, "INSERT INTO t VALUES (1, 1), (2, 2)", "ALTER TABLE t ADD COLUMN IF NOT EXISTS a BIGINT DEFAULT 9",
+                 "ALTER TABLE t CHANGE COLUMN IF EXISTS z a BIGINT, RENAME COLUMN IF EXISTS y TO id",
+                 "ALTER TABLE t ADD IF NOT EXISTS b INT DEFAULT 3", "ALTER TABLE t RENAME COLUMN IF EXISTS b TO c",
+                 "ALTER TABLE t DROP COLUMN IF EXISTS b", "INSERT INTO t VALUES (3, 3, 4)"],
     "long_name": [f"CREATE TABLE `{'ж' * 60}` (id INT PRIMARY KEY)", f"INSERT INTO `{'ж' * 60}` VALUES (1)"],
 }  # fmt: skip
 # Of each default one table: what the server stores is not what is written, so that nobody is to guess.
@@ -90,7 +94,7 @@ def is_the_sources(feed: SmallFeed, server: Server, table: str) -> bool:
 @pytest.mark.parametrize(
     ("schema", "tables"),
     [("emptied_so", "abcd"), ("other_case", "t"), ("anew", "t"), ("texts", "t"), ("counted_none", "t"),
-     ("key_and_none", "t"), ("long_name", ["ж" * 60])],
+     ("key_and_none", "t"), ("long_name", ["ж" * 60]), ("if_there", "t")],
 )  # fmt: skip
 def test_what_can_be_followed_is_followed_however_it_is_written(
     tmp_path: Path, told: tuple[Server, Path], schema: str, tables: str

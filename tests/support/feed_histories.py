@@ -345,7 +345,7 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
         if not columns:
             return [], []
         text = "CAST(`{}` AS CHAR)"
-        shown = {"bit": "`{}` + 0", "float": "`{}` + 0e0"}
+        shown = {"bit": "`{}` + 0", "float": "`{}` + 0e0", "vector": "VECTOR_TO_STRING(`{}`)"}
         shown |= dict.fromkeys(("long", "time", "date", "json", "datetime", "timestamp"), text)
         wanted = ", ".join(shown.get(kind, "`{}`").format(name) for name, kind in columns)
         cursor.execute(f"SELECT {wanted} FROM `{schema}`.`{table}`")
@@ -359,7 +359,7 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
 def document_columns(server: Server, schema: str, table: str) -> set[str]:
     """Which of a table's columns have documents; MariaDB's JSON is a text."""
     found = server.sql(
-        "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE DATA_TYPE = 'json' "
+        "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE DATA_TYPE IN ('json', 'vector') "
         f"AND TABLE_SCHEMA = '{schema}' AND TABLE_NAME = '{table}'"
     )
     return {name for (name,) in found}
@@ -370,7 +370,7 @@ def _plain(value: Any, kind: str) -> Any:
         return None
     if kind in ("float", "double"):
         return float(value)
-    if kind == "json":
+    if kind in ("json", "vector"):
         return json.loads(value)
     if isinstance(value, Decimal):
         return _number(value)

@@ -1,0 +1,49 @@
+"""Statements as no generator writes them: nothing is wrong in silence. All of them: `python -m tests.support.odd_statements`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
+
+from relay.feed.definition_effect import alteration
+from relay.feed.lake.lake_table import ColumnsChange
+from relay.feed.logged_changes import FedDefinition
+from tests.conftest import ServerFactory
+from tests.support import odd_statements
+
+pytestmark = pytest.mark.interop
+
+SOME = (
+    "if_exists",
+    "re_add",
+    "chain_names",
+    "key_if",
+    "keyless_tx",
+    "drop_then_add",
+    "instant",
+    "functional",
+    "ren_col",
+    "gipk",
+)
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql97"])
+def test_no_table_is_wrong_in_silence(tmp_path: Path, servers: ServerFactory, name: str) -> None:
+    outcome = odd_statements.run(tmp_path, servers(name), "MINIMAL", recorded=False, only=SOME)
+    assert outcome.wrong == []
+    assert sum(what == "same" for what in outcome.found.values()) >= 6
+
+
+def test_without_a_look_at_what_is_there_a_column_that_is_to_be_added_if_not_is_wrong_in_silence(
+    tmp_path: Path, servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(definition: FedDefinition, *rest: Any, **more: Any) -> ColumnsChange:
+        return alteration(replace(definition, added=definition.added + definition.added_if_new), *rest, **more)
+
+    monkeypatch.setattr("relay.feed.fed_table.alteration", forgetful)
+    assert odd_statements.run(tmp_path, servers("mariadb"), "FULL", recorded=False, only=["if_exists"]).wrong == [
+        "if_exists.t"
+    ]
