@@ -9,7 +9,7 @@ from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, updates_rows
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport kind_of_text
-from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, load64, longs_of, signed64
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, load16, load64, longs_of, signed64
 
 @cython.final
 cdef class Transaction:
@@ -19,7 +19,7 @@ cdef class Transaction:
     cdef int64_t xid
     cdef bint has_xid
     cdef int parts
-    cdef int64_t events, statements, row_events, inserted, updated, deleted, violations
+    cdef int64_t events, statements, row_events, inserted, updated, deleted, violations, row_flags
     cdef bint rolled_back
     cdef int closed_by
     cdef int finding
@@ -55,6 +55,7 @@ cdef class TransactionBatch(ColumnBatch):
     cdef int64_t* events_out
     cdef int64_t* statements_out
     cdef int64_t* row_events_out
+    cdef int64_t* row_flags_out
     cdef int64_t* inserted_out
     cdef int64_t* updated_out
     cdef int64_t* deleted_out
@@ -62,6 +63,7 @@ cdef class TransactionBatch(ColumnBatch):
     cdef int64_t* finding_position_out
     cdef int32_t* tables_out
     cdef uint8_t* xid_valid
+    cdef uint8_t* row_flags_valid
     cdef uint8_t* kind_out
     cdef uint8_t* rolled_back_out
     cdef uint8_t* closed_by_out
@@ -111,6 +113,9 @@ cdef class TransactionColumns(GroupReader):
     @cython.final
     @cython.locals(rows=int64_t)
     cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    @cython.locals(k=int64_t, flags=int64_t)
+    cdef void note_flags(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final
     @cython.locals(count=int64_t, update=cython.bint)
     cdef void count_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil

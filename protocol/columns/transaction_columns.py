@@ -18,7 +18,7 @@ if not cython.compiled:
     from protocol.columns.tables import inserts_rows, is_packed, same_bytes, updates_rows
     from protocol.kernel.codes import *
     from protocol.kernel.inference import kind_of_text
-    from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of, load64, longs_of, signed64
+    from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of, load16, load64, longs_of, signed64
 
 # Values of `kind`.
 KINDS = ("none", "ddl", "row", "statement", "mixed")
@@ -38,6 +38,7 @@ COLUMNS = {
     "events": "q",
     "statements": "q",
     "row_events": "q",
+    "row_flags": "n",  # bits that all of its events have that update or delete rows; null: it has none
     "rows_inserted": "q",
     "rows_updated": "q",
     "rows_deleted": "q",
@@ -78,6 +79,7 @@ class Transaction:
         self.parts = 0
         self.events = self.statements = self.row_events = 0
         self.inserted = self.updated = self.deleted = 0
+        self.row_flags = -1
         self.rolled_back = False
         self.closed_by = CLOSED_BY_NOTHING
         self.violations = 0
@@ -172,6 +174,8 @@ class TransactionBatch(ColumnBatch):
         self.events_out = self.i64("events")
         self.statements_out = self.i64("statements")
         self.row_events_out = self.i64("row_events")
+        self.row_flags_out = self.i64("row_flags")
+        self.row_flags_valid = self.bits("row_flags")
         self.inserted_out = self.i64("rows_inserted")
         self.updated_out = self.i64("rows_updated")
         self.deleted_out = self.i64("rows_deleted")
@@ -221,6 +225,9 @@ class TransactionBatch(ColumnBatch):
         self.events_out[n] = transaction.events
         self.statements_out[n] = transaction.statements
         self.row_events_out[n] = transaction.row_events
+        if transaction.row_flags >= 0:
+            self.row_flags_out[n] = transaction.row_flags
+            self.row_flags_valid[n >> 3] |= 1 << (n & 7)
         self.inserted_out[n] = transaction.inserted
         self.updated_out[n] = transaction.updated
         self.deleted_out[n] = transaction.deleted
@@ -415,6 +422,8 @@ class TransactionColumns(GroupReader):
         if self.opening != ANSWERED:
             self.transaction.row_events += 1
             self.transaction.parts |= HAS_ROWS
+            if not inserts_rows(t):
+                self.note_flags(p, at, stop, t)
         if not self.counts_rows:
             return DONE
         if t <= PRE_GA_DELETE_ROWS_EVENT:
@@ -433,6 +442,13 @@ class TransactionColumns(GroupReader):
             self.open_stop = stop
             return OPEN_ROWS
         return DONE
+
+    def note_flags(self, p: Bytes, at: int, stop: int, t: int) -> None:
+        """The flags of a rows event, behind the table's id."""
+        k = at + HEADER_SIZE + (4 if self.inference.post_length[t] == 6 else 6)
+        if k + 2 <= stop:
+            flags = load16(p, k)
+            self.transaction.row_flags = flags if self.transaction.row_flags < 0 else self.transaction.row_flags & flags
 
     def count_rows(self, p: Bytes, at: int, stop: int, t: int) -> None:
         """Counts the rows in p[at:stop] of the rows event that is read."""

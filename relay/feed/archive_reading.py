@@ -31,7 +31,7 @@ from relay.schema_history.tables.source_table import Table, TableName
 
 TRANSACTION_COLUMNS: Final = (
     "sequence", "file", "start", "end", "kind", "rolled_back", "closed_by", "last_time", "finding", "finding_position",
-    "finding_text",
+    "finding_text", "row_flags",
 )  # fmt: skip
 STATEMENT_COLUMNS: Final = (
     "file", "position", "end", "type", "transaction", "time", "error_code", "sql_mode", "schema", "statement", "finding",

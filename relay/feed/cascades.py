@@ -39,15 +39,14 @@ def note_cascades(
 ) -> None:
     """Adds to the parts of a batch what foreign keys may have changed, over any number of tables, also such that are not fed.
 
-    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on log it, but for what statements do that are
-    logged as such. Names are compared in any case.
+    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on may log it, as their rows say, but for what
+    statements do that are logged as such. Names are compared in any case.
     """
-    logged = all(logs_cascades(reading.server_version(place)) for place in (batch.start, batch.end))
-    if logged and not batch.unseen:
+    if not batch.unseen and batch.by_engine is not None and not batch.by_engine:
         return
     fed = {key for key in fed if not is_excepted(key)}
     references, unknown = _references(reading, batch, fed)
-    changes = _Changes(reading, connection, batch, logged=logged)
+    changes = _Changes(reading, connection, batch)
     first = changes.first() if unknown else None
     if first is not None:
         for key in sorted(unknown):
@@ -116,10 +115,7 @@ def _states(reading: ArchiveReading, batch: FeedBatch, key: TableName) -> list[T
 class _Changes:
     """Which rows of a batch were updated and deleted, also of tables that are not fed. What was asked is kept."""
 
-    def __init__(
-        self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch, *, logged: bool
-    ) -> None:
-        self._logged = logged
+    def __init__(self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch) -> None:
         self._reading = reading
         self._connection = connection
         self._batch = batch
@@ -129,12 +125,12 @@ class _Changes:
     def first(self) -> int | None:
         """The place of the first transaction that changed or deleted a row of any table; None: there is none."""
         found = [one.start.version for one in self._batch.unseen if one.may_cascade]
-        if not self._logged:
-            for rows in self._reading.changed_rows(self._batch.start, self._batch.end):
-                changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
-                if changed.num_rows:
-                    found.append(int(pc.min(with_places(changed).column(AT)).as_py()))
-                    break  # they are in order
+        for rows in self._reading.changed_rows(self._batch.start, self._batch.end) if self._may_be else ():
+            changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
+            changed = self._unlogged(with_places(changed))
+            if changed.num_rows:
+                found.append(int(pc.min(changed.column(AT)).as_py()))
+                break  # they are in order
         return min(found, default=None)
 
     def first_cascade(self, parent: TableName, key: ForeignKey) -> int | None:
@@ -142,15 +138,26 @@ class _Changes:
         if (parent, key) not in self._cascades:
             # A statement is logged as such, and nothing of what it does to the tables that refer to its own.
             found = [one.start.version for one in self._batch.unseen if one.may_cascade and one.names(parent)]
-            if not self._logged:
+            if self._may_be:
                 table = self._reading.table(parent, self._batch.end, self._batch.end)
                 for rows in self._rows(parent).pieces():
-                    place = _first_cascade(self._connection, rows, key, table)
+                    place = _first_cascade(self._connection, self._unlogged(rows), key, table)
                     if place is not None:
                         found.append(place)
                         break  # they are in order
             self._cascades[parent, key] = min(found, default=None)
         return self._cascades[parent, key]
+
+    @property
+    def _may_be(self) -> bool:
+        """Whether there are transactions whose foreign keys the engine carries out."""
+        return self._batch.by_engine is None or bool(self._batch.by_engine)
+
+    def _unlogged(self, rows: pa.Table) -> pa.Table:
+        """Rows of those transactions."""
+        if self._batch.by_engine is None:
+            return rows
+        return rows.filter(pc.is_in(rows.column(AT), pa.array(sorted(self._batch.by_engine), pa.int64())))
 
     def _rows(self, key: TableName) -> PartRows:
         folded = _folded(key)
@@ -187,11 +194,3 @@ def _first_cascade(
             connection.unregister("updated")
         found += [row[0] for row in changed if row[0] is not None] if columns else [updated.column(AT)[0].as_py()]
     return min(found, default=None)
-
-
-def logs_cascades(version: str) -> bool:
-    """Whether a server of this version logs what its foreign keys change: MySQL from 9.6 on, as it is set by default."""
-    if "mariadb" in version.lower():
-        return False
-    numbers = [int(one) for one in version.split("-")[0].split(".")[:2] if one.isdigit()]
-    return numbers >= [9, 6]

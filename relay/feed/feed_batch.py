@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.binlog.format_description import version_numbers
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
@@ -19,6 +20,8 @@ from relay.schema_history.tables.source_table import TableName
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"
 _CUT: Final = "transaction_cut"
+_BY_SERVER: Final = 0x0010
+"""Of rows (USE_SQL_FOREIGN_KEY_F, MySQL 9.6): the server carries out their foreign keys, and logs what these change."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,8 @@ class BatchSpace:
 class FeedBatch:
     """[start, end). `stop`: why it ends before where it was to end. `rolled_back`, `prepared`: versions of transactions' places.
 
+    `by_engine`: the same of transactions whose foreign keys the engine carries out, which no binlog tells; None: all may be such.
+
     To be closed when it was applied, or is not to be.
     """
 
@@ -56,6 +61,7 @@ class FeedBatch:
     unseen: list[UnseenChange] = field(default_factory=list)
     rolled_back: frozenset[int] = frozenset()
     prepared: frozenset[int] = frozenset()
+    by_engine: frozenset[int] | None = None
     stop: FeedStop | None = None
     rows: int = 0
     last_time: Any = None
@@ -107,6 +113,9 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     batch.rolled_back = _places(
         transactions.filter(pc.or_(cut, pc.fill_null(transactions.column("rolled_back"), False)))
     )
+    if all(_knows_flag(reading.server_version(place)) for place in (start, end)):
+        unlogged = pc.equal(pc.bit_wise_and(transactions.column("row_flags"), _BY_SERVER), 0)
+        batch.by_engine = _places(transactions.filter(pc.fill_null(unlogged, False)))
     held_back = pc.is_in(transactions.column("closed_by"), _HELD_BACK)
     batch.prepared = _places(transactions.filter(held_back))
     if batch.prepared:
@@ -210,6 +219,12 @@ def _add_statements(
                     UnseenChange(definition.start, frozenset(), definition.hides, position=definition.position)
                 )
     batch.unseen = found.unseen
+
+
+def _knows_flag(version: str) -> bool:
+    """Whether a server of this version may log what its foreign keys change. As a replica of an older one it does not, nor with
+    innodb_native_foreign_keys = ON; its rows say it."""
+    return "mariadb" not in version.lower() and version_numbers(version)[:2] >= (9, 6)
 
 
 def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedPlace, int]]:

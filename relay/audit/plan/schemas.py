@@ -133,7 +133,7 @@ CHANGES: Final = "changes"
 """One more level, whose columns are those of one table."""
 ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "events": EVENTS_ON_REQUEST,
-    "transactions": {"finding_text": "string", "closed_by": "string"},
+    "transactions": {"finding_text": "string", "closed_by": "string", "row_flags": "bigint"},
     "rows": {"end": "bigint", "server_id": "bigint", "finding_position": "bigint", "finding_text": "string"},
     "statements": STATEMENTS_ON_REQUEST,
     "table_maps": {"finding_text": "string", "sequence": "bigint"},

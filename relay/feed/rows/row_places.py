@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 
 from relay.feed.rows.feed_place import FeedPlace
 
-AT: Final = "at"
+AT: Final = "place"
 """Column of rows: the place of their transaction, as FeedPlace.version."""
 
 
 def with_places(rows: pa.Table) -> pa.Table:
-    """The rows with the places of their transactions, in the column `at`."""
+    """The rows with the places of their transactions, in the column AT."""
     files = pc.unique(rows.column("file")).to_pylist()
     base = pa.array([FeedPlace.at(file, 0).version for file in files], pa.int64())
     index = pc.index_in(rows.column("file"), pa.array(files, pa.string()))

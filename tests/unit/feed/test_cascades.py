@@ -23,12 +23,9 @@ class Archive:
     """One batch: a row of `parent` was deleted; of `child` nothing was logged."""
 
     child: Table | None
-    version: str = "5.6.24-log"
+    by_engine: frozenset[int] | None = None
     operation: str = "delete"
     asked: list[str] = field(default_factory=list)
-
-    def server_version(self, _place: FeedPlace) -> str:
-        return self.version
 
     def names_at(self, _place: FeedPlace) -> list[TableName]:
         return [PARENT]
@@ -42,7 +39,7 @@ class Archive:
 
     def stale(self, **more: object) -> list[FeedPlace]:
         """Where `child` is stale from."""
-        batch = FeedBatch(START, END, {PARENT: TablePart(PARENT)})
+        batch = FeedBatch(START, END, {PARENT: TablePart(PARENT)}, by_engine=self.by_engine)
         with duckdb.connect() as connection:
             note_cascades(self, connection, batch, [PARENT, CHILD], **more)  # type: ignore[arg-type]
         part = batch.parts.get(CHILD)
@@ -70,5 +67,10 @@ def test_a_table_that_has_none_is_not() -> None:
     assert Archive(Table(*CHILD, foreign_keys=())).stale() == []
 
 
-def test_a_server_that_logs_cascades_leaves_nothing_out() -> None:
-    assert Archive(None, version="9.7.4").stale() == []
+@pytest.mark.parametrize(
+    ("by_engine", "stale"), [((), []), ((END,), []), ((CHANGED,), [CHANGED]), ((CHANGED, END), [CHANGED])]
+)
+def test_only_transactions_whose_foreign_keys_the_engine_carries_out_leave_something_out(
+    by_engine: tuple[FeedPlace, ...], stale: list[FeedPlace]
+) -> None:
+    assert Archive(None, frozenset(place.version for place in by_engine)).stale() == stale
