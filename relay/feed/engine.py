@@ -1,6 +1,5 @@
 """The feed: batch after batch of the archive into the lake, exactly once. No Spark, no JVM."""
 
-import fnmatch
 import json
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -21,6 +20,7 @@ from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.table_patterns import named_schemas, names_table
 from relay.schema_history.tables.source_table import TableName
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
@@ -30,23 +30,17 @@ _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", 
 class FedTables:
     """Which tables are fed: patterns of SCHEMA.TABLE with * and ?."""
 
-    tables: tuple[str, ...] = ("*",)
+    tables: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
 
     def __call__(self, key: TableName) -> bool:
         """Whether a table is fed."""
-        name = ".".join(key)
-        return (
-            key[0].lower() not in _NEVER
-            and any(fnmatch.fnmatchcase(name, one) for one in self.tables)
-            and not any(fnmatch.fnmatchcase(name, one) for one in self.exclude)
-        )
+        return key[0].lower() not in _NEVER and names_table(self.tables, key) and not names_table(self.exclude, key)
 
     @property
     def schemas(self) -> list[str] | None:
         """The schemas of which rows are read; None: all."""
-        found = {one.partition(".")[0] for one in self.tables}
-        return None if any(mark in one for one in found for mark in "*?[") else sorted(found)
+        return named_schemas(self.tables)
 
 
 @dataclass(frozen=True, slots=True)

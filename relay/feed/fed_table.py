@@ -1,6 +1,5 @@
 """One table of the source in the lake: its current rows and its changes, and how a batch comes to them."""
 
-import fnmatch
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -35,6 +34,7 @@ from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schem
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
+from relay.feed.table_patterns import names_table
 from relay.schema_history.tables.source_table import Table, TableName
 
 CURRENT: Final = "current"
@@ -79,11 +79,11 @@ class FeedSettings:
 
     def has_no_cascades(self, key: TableName) -> bool:
         """Whether somebody said that a table has no foreign keys that change its rows."""
-        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.no_cascades)
+        return names_table(self.no_cascades, key)
 
     def trusts_images(self, key: TableName) -> bool:
         """Whether somebody said that no trigger and no stored function writes to a table."""
-        return any(fnmatch.fnmatchcase(".".join(key), one) for one in self.trusted_images)
+        return names_table(self.trusted_images, key)
 
 
 class FedTable:

@@ -347,7 +347,7 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
         text = "CAST(`{}` AS CHAR)"
         shown = {"bit": "`{}` + 0", "float": "`{}` + 0e0", "vector": "VECTOR_TO_STRING(`{}`)"}
         shown |= dict.fromkeys(("long", "time", "date", "json", "datetime", "timestamp"), text)
-        wanted = ", ".join(shown.get(kind, "`{}`").format(name) for name, kind in columns)
+        wanted = ", ".join(shown.get(kind, "`{}`").format(name.replace("`", "``")) for name, kind in columns)
         cursor.execute(f"SELECT {wanted} FROM `{schema}`.`{table}`")
         rows = [
             tuple(_plain(value, kind) for value, (_name, kind) in zip(row, columns, strict=True))

@@ -25,7 +25,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import DayTransform
 
-from relay.feed.lake.lake_names import folder_name
+from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
 from relay.feed.lake.unused_files import files_named, remove_files, stray_files
@@ -482,7 +482,7 @@ class IcebergLake:
     def _identifier(self, kind: str, schema: str, table: str) -> tuple[str, str]:
         if not schema:
             return "binlog_relay", kind
-        return (schema if kind == "current" else f"{schema}__{kind}"), table
+        return namespace(kind, schema), table
 
     def address(self, kind: str, schema: str, table: str) -> str:
         """Its name in the catalog."""

@@ -1,10 +1,20 @@
 """Names of the source's tables as folders."""
 
 import hashlib
+import re
 from typing import Final
 
 _MOST: Final = 255
 """Of bytes, that file systems take."""
+_TAKEN: Final = re.compile(r"(.*__changes|binlog_relay)_*", re.DOTALL)
+"""What Iceberg's namespaces of other tables may be called."""
+
+
+def namespace(kind: str, schema: str) -> str:
+    """Iceberg's: SCHEMA for current tables, SCHEMA__changes for changes. A schema that is called as one of others gets a _ more."""
+    if kind != "current":
+        return f"{schema}__{kind}"
+    return f"{schema}_" if _TAKEN.fullmatch(schema) else schema
 
 
 def folder_name(name: str) -> str:

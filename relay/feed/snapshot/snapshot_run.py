@@ -19,6 +19,7 @@ from relay.feed.snapshot.table_snapshot import (
     load_static,
     snapshots_begun,
 )
+from relay.feed.table_patterns import readings
 from relay.schema_history.tables.source_table import TableName
 
 _PORT: Final = 3306
@@ -135,13 +136,14 @@ def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedPlace) -> list
         return found
     keys = []
     for name in wanted.tables:
-        schema, _, table_name = name.partition(".")
-        if not table_name or not engine.choice((schema, table_name)):
+        fed = [key for key in readings(name) if engine.choice(key)]
+        if not fed:
             raise FeedStop(
                 "table_not_fed",
                 name,
                 "The settings do not feed it.",
                 "Give SCHEMA.TABLE of a table that `tables` names.",
             )
-        keys.append((schema, table_name))
+        known = set(engine.reading.names(place)) if len(fed) > 1 else set()
+        keys.append(next((key for key in fed if key in known), fed[0]))
     return keys
