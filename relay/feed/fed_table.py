@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.definition_effect import alteration, recreated
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import (
@@ -24,7 +23,6 @@ from relay.feed.lake.lake_table import (
     LakeTable,
     NewTable,
 )
-from relay.feed.logged_changes import ALTERED, CREATED, DROPPED, RENAMED, TRUNCATED, FedDefinition, UnseenChange, shown
 from relay.feed.net_of_part import NetOfPart
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
 from relay.feed.rows.equal_rows import OWN_NAME, RowsUnnamed
@@ -34,6 +32,17 @@ from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schem
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
+from relay.feed.statements.definition_effect import alteration, recreated
+from relay.feed.statements.logged_changes import (
+    ALTERED,
+    CREATED,
+    DROPPED,
+    RENAMED,
+    TRUNCATED,
+    FedDefinition,
+    UnseenChange,
+    shown,
+)
 from relay.feed.table_patterns import names_table
 from relay.schema_history.tables.source_table import Table, TableName
 

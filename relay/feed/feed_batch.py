@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from protocol.binlog.format_description import version_numbers
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
-from relay.feed.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
+from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
 from relay.schema_history.tables.source_table import TableName
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())

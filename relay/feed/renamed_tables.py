@@ -14,15 +14,15 @@ from typing import Any, Final
 import pyarrow as pa
 
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.definition_effect import alteration, recreated
 from relay.feed.fed_table import FedTable
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
 from relay.feed.lake.lake_rows import changed_rows, plain_schema
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
-from relay.feed.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.rows.lake_columns import lake_columns, lake_key
+from relay.feed.statements.definition_effect import alteration, recreated
+from relay.feed.statements.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
 from relay.schema_history.tables.source_table import Table, TableName
 
 RENAMING: Final = "binlog-relay.rename"

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from protocol.binlog.layout import FIRST_EVENT
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch
-from relay.feed.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import NUMBER, TEXT, LakeColumn
 from relay.feed.rows.net_changes import CHANGES, TableRows, literal
 from relay.feed.rows.row_places import AT, with_places
+from relay.feed.statements.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
 from relay.schema_history.tables.source_table import TableName
 
 UNSURE: Final = (

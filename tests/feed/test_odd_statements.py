@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
-from relay.feed.definition_effect import alteration
 from relay.feed.lake.lake_table import ColumnsChange
-from relay.feed.logged_changes import FedDefinition
+from relay.feed.statements.definition_effect import alteration
+from relay.feed.statements.logged_changes import FedDefinition
 from tests.conftest import ServerFactory
 from tests.support import odd_statements
 

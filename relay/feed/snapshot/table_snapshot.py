@@ -14,7 +14,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from relay.audit import arrow
-from relay.feed.definition_effect import recreated
 from relay.feed.engine import FeedEngine
 from relay.feed.fed_table import CURRENT, FedTable
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
@@ -24,6 +23,7 @@ from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
+from relay.feed.statements.definition_effect import recreated
 from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_ROWS: Final = 100_000

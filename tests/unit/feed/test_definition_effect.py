@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
-from relay.feed.definition_effect import is_kept
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.statements.definition_effect import is_kept
 from relay.schema_history.tables.source_table import Column
 
 

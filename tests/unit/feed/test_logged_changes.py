@@ -6,7 +6,14 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
-from relay.feed.logged_changes import DROPPED, TRUNCATED, UNKNOWN_CHANGE, LoggedChanges, logged_changes, shown
+from relay.feed.statements.logged_changes import (
+    DROPPED,
+    TRUNCATED,
+    UNKNOWN_CHANGE,
+    LoggedChanges,
+    logged_changes,
+    shown,
+)
 
 
 def told(

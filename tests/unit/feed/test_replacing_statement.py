@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
-from relay.feed.replacing_statement import RowsEffect, rows_effect
+from relay.feed.statements.replacing_statement import RowsEffect, rows_effect
 
 TABLE = ("shop", "orders")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.statement_text import BLANKS, STRINGS
+from relay.feed.statements.statement_text import BLANKS, STRINGS
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import (
     AddColumn,

@@ -4,7 +4,7 @@ import re
 from enum import Enum
 from typing import Final
 
-from relay.feed.statement_text import BLANKS, STRINGS
+from relay.feed.statements.statement_text import BLANKS, STRINGS
 from relay.schema_history.tables.source_table import TableName
 
 _NAME: Final = r"(`(?:[^`]|``)++`|[\w$\x80-\U0010ffff]++)"

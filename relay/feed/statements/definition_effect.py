@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from protocol.binlog.schema.column_description import column_texts
 from relay.feed.lake.lake_table import ColumnsChange
-from relay.feed.logged_changes import FedDefinition
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import (
     BYTES,
@@ -24,6 +23,7 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
+from relay.feed.statements.logged_changes import FedDefinition
 from relay.schema_history.tables.source_table import Column, Table
 
 _ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}

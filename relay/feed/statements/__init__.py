@@ -1,0 +1,1 @@
+"""What the source's statements say, and what they do to a fed table's columns."""
