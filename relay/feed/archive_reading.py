@@ -25,6 +25,7 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.table_patterns import readings
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table, TableName
@@ -206,6 +207,11 @@ class ArchiveReading:
     def transactions(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
         """The transactions in [start, end)."""
         return self._read("transactions", TRANSACTION_COLUMNS, start, end)
+
+    def changed_tables(self, start: FeedPlace, end: FeedPlace) -> frozenset[TableName]:
+        """The tables with changed rows in [start, end). Of a name with a dot each reading: some of them are no tables."""
+        names = pc.unique(pc.list_flatten(self._read("transactions", ("tables",), start, end).column("tables")))
+        return frozenset(key for one in names.to_pylist() for key in readings(one))
 
     def in_one_phase(self, start: FeedPlace, end: FeedPlace) -> frozenset[int]:
         """The places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended: their XA_PREPARE says so."""

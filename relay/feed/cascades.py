@@ -1,6 +1,7 @@
 """Rows that InnoDB changes by foreign keys, of which no binlog tells: their tables are stale from there."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import duckdb
@@ -65,14 +66,12 @@ def note_cascades(
                 continue
             hidden[_folded(child)] = place
             pending = True
-            if child in fed:
-                name = ".".join(parent)
-                _add_unseen(
-                    batch,
-                    child,
-                    place,
-                    f"a foreign key to {name} with CASCADE or SET NULL: what it changes is not in the binlog",
-                )
+            reason = (
+                f"a foreign key to {'.'.join(parent)} with CASCADE or SET NULL: what it changes is not in the binlog"
+            )
+            for one in [child] if child in fed else sorted(fed):
+                if _folded(one) == _folded(child):
+                    _add_unseen(batch, one, place, reason)
 
 
 def _add_unseen(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
@@ -119,7 +118,7 @@ class _Changes:
         self._reading = reading
         self._connection = connection
         self._batch = batch
-        self._parts = {_folded(key): part.rows for key, part in batch.parts.items() if part.rows.has("after")}
+        self._parts: dict[TableName, list[PartRows]] = {}
         self._cascades: dict[tuple[TableName, ForeignKey], int | None] = {}
 
     def first(self) -> int | None:
@@ -140,11 +139,12 @@ class _Changes:
             found = [one.start.version for one in self._batch.unseen if one.may_cascade and one.names(parent)]
             if self._may_be:
                 table = self._reading.table(parent, self._batch.end, self._batch.end)
-                for rows in self._rows(parent).pieces():
-                    place = _first_cascade(self._connection, self._unlogged(rows), key, table)
-                    if place is not None:
-                        found.append(place)
-                        break  # they are in order
+                for part in self._rows(parent):
+                    for rows in part.pieces():
+                        place = _first_cascade(self._connection, self._unlogged(rows), key, table)
+                        if place is not None:
+                            found.append(place)
+                            break  # they are in order
             self._cascades[parent, key] = min(found, default=None)
         return self._cascades[parent, key]
 
@@ -159,12 +159,23 @@ class _Changes:
             return rows
         return rows.filter(pc.is_in(rows.column(AT), pa.array(sorted(self._batch.by_engine), pa.int64())))
 
-    def _rows(self, key: TableName) -> PartRows:
+    def _rows(self, key: TableName) -> list[PartRows]:
+        """Of all tables whose names differ in case alone: a server with lower_case_table_names logs another than its statements say."""
         folded = _folded(key)
         if folded not in self._parts:
-            images = self._reading.rows_of(self._batch.start, self._batch.end, key)
-            self._parts[folded] = self._batch.spool().add_all(images).part(key)
+            self._parts[folded] = [self._images(one) for one in sorted(self._changed_tables) if _folded(one) == folded]
         return self._parts[folded]
+
+    @cached_property
+    def _changed_tables(self) -> frozenset[TableName]:
+        return self._reading.changed_tables(self._batch.start, self._batch.end)
+
+    def _images(self, key: TableName) -> PartRows:
+        part = self._batch.parts.get(key)
+        if part is not None and part.rows.has("after"):
+            return part.rows
+        images = self._reading.rows_of(self._batch.start, self._batch.end, key)
+        return self._batch.spool().add_all(images).part(key)
 
 
 def _first_cascade(
@@ -182,15 +193,28 @@ def _first_cascade(
     if foreign.on_update.upper() in _ACTIONS:
         columns = foreign.referenced or (parent.primary_key if parent is not None else ())
         updated = rows.filter(pc.equal(rows.column("operation"), "update")).select(["before", "after", AT])
-        names = "[" + ", ".join(literal("/" + one.replace("~", "~0").replace("/", "~1")) for one in columns) + "]"
-        connection.register("updated", updated)
-        try:
-            # A column that an image after has not, has not changed.
-            changed = connection.execute(
-                f"SELECT min({AT}) FROM (SELECT {AT}, json_extract(before, {names}) AS b, json_extract(after, {names}) AS a "
-                "FROM updated) WHERE len(list_filter(range(1, len(a) + 1), lambda n: a[n] IS NOT NULL AND a[n] IS DISTINCT FROM b[n])) > 0"
-            ).fetchall()
-        finally:
-            connection.unregister("updated")
-        found += [row[0] for row in changed if row[0] is not None] if columns else [updated.column(AT)[0].as_py()]
+        if updated.num_rows:
+            place = _first_changed(connection, updated, columns) if columns else updated.column(AT)[0].as_py()
+            found += [place] if place is not None else []
     return min(found, default=None)
+
+
+def _first_changed(connection: duckdb.DuckDBPyConnection, updated: pa.Table, columns: Iterable[str]) -> int | None:
+    """The place of the first transaction that changed a value of one of the columns, whose names are the same in any case."""
+    wanted = {one.lower() for one in columns}
+    connection.register("updated", updated)
+    try:
+        # A column that an image after has not, has not changed.
+        logged = connection.execute("SELECT DISTINCT unnest(json_keys(after)) FROM updated").fetchall()
+        names = [one for (one,) in logged if one.lower() in wanted]
+        if not names:
+            return None
+        paths = "[" + ", ".join(literal("/" + one.replace("~", "~0").replace("/", "~1")) for one in names) + "]"
+        changed = connection.execute(
+            f"SELECT min({AT}) FROM (SELECT {AT}, json_extract(before, {paths}) AS b, json_extract(after, {paths}) AS a "
+            "FROM updated) WHERE len(list_filter(range(1, len(a) + 1), lambda n: a[n] IS NOT NULL AND a[n] IS DISTINCT FROM b[n])) > 0"
+        ).fetchall()
+    finally:
+        connection.unregister("updated")
+    place: int | None = changed[0][0]
+    return place

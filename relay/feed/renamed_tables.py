@@ -69,7 +69,7 @@ class TableRenames:
         # Of a table that is not fed there is nothing in the lake but what was fed for this.
         for one in list(said.values()):
             if one.source is not None and one.source not in said:
-                said[one.source] = replace(one, key=one.source, source=None, target=one.key, renamed={}, added=())
+                said[one.source] = replace(one, key=one.source, source=None, target=one.key, clauses=())
         turns = [turn for one in said.values() if (turn := self._turn(one, batch)) is not None]
         todo = [one for one in turns if not self._is_done(one)]
         for turn in todo:
@@ -159,7 +159,7 @@ class TableRenames:
         before: Table | None = source.definition_at(_before(one), batch.end)
         after: Table | None = turn.table.definition_at(at, batch.end)
         if before is None or after is None:
-            if one.renamed or one.added:
+            if one.changes_columns:
                 raise self._unknown(one, self._reading.told(one.start), "nobody knows its columns")
             return ColumnsChange(schema)
         told = self._reading.told(at)

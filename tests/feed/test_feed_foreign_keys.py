@@ -75,5 +75,4 @@ def test_what_foreign_keys_changed_is_in_the_lake_or_the_tables_are_stale(
         with current.scan() as reader:
             if lake_rows(reader.read_all(), names) != rows:
                 differing.add(table)
-    print("ZZ", name, differing, stale)
     assert differing == stale == (set() if name in LOGGED else {"child", "leaf"})

@@ -11,6 +11,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.logged_changes import FedDefinition
+from relay.schema_history.tables.ddl_statement import AddColumn
 from tests.conftest import ServerFactory
 from tests.support import odd_statements
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.interop
 
 SOME = (
     "if_exists",
+    "if_exists_twice",
     "re_add",
     "chain_names",
     "key_if",
@@ -41,7 +43,10 @@ def test_without_a_look_at_what_is_there_a_column_that_is_to_be_added_if_not_is_
     tmp_path: Path, servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetful(definition: FedDefinition, *rest: Any, **more: Any) -> ColumnsChange:
-        return alteration(replace(definition, added=definition.added + definition.added_if_new), *rest, **more)
+        clauses = [
+            replace(one, if_not_exists=False) if isinstance(one, AddColumn) else one for one in definition.clauses
+        ]
+        return alteration(replace(definition, clauses=tuple(clauses)), *rest, **more)
 
     monkeypatch.setattr("relay.feed.fed_table.alteration", forgetful)
     assert odd_statements.run(tmp_path, servers("mariadb"), "FULL", recorded=False, only=["if_exists"]).wrong == [

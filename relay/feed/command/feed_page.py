@@ -77,9 +77,7 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
     since = now - max(timedelta(days=days), LEAST)
     recent = RecentChanges(now - timedelta(days=days))
     rows, snapshots, growths = [], [], []
-    for one in told:
-        schema, _, name = one["table"].partition(".")
-        table = engine.table((schema, name))
+    for one, (_key, table) in zip(told, sorted(engine.tables.items()), strict=True):
         current = table.current.facts() if table.current is not None else {}
         changes = table.history.facts() if table.history is not None else {}
         rows.append(

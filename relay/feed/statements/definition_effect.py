@@ -23,7 +23,9 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
-from relay.feed.statements.logged_changes import FedDefinition
+from relay.feed.statements.logged_changes import FedDefinition, shown
+from relay.schema_history.tables.altered_table import column_origins
+from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import Column, Table
 
 _ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
@@ -61,22 +63,21 @@ def alteration(
     if empty:
         return ColumnsChange(_emptied(columns, lake, has_key=has_key), emptied=True)
     old = {one.name.lower(): one for one in before.columns}
-    # CHANGE and RENAME COLUMN IF EXISTS of a column that is not there do nothing, nor does ADD IF NOT EXISTS of one that is.
-    renamed = {new.lower(): former.lower() for new, former in definition.renamed.items() if former.lower() in old}
-    added = {one.lower() for one in definition.added}
-    added |= {one.lower() for one in definition.added_if_new} - old.keys()
-    added -= renamed.keys()
-    rewritten = {one.lower() for one in definition.rewritten}
+    try:
+        origins = column_origins(before, definition.clauses)
+    except NotSure as error:
+        text = f"It does not fit the table's columns ({error}): {shown(definition.text, 120)}."
+        raise table_stop("definition_unknown", place, name, text) from None
     made = _Made()
     for one in columns:
         lower = one.name.lower()
-        former = old.get(renamed.get(lower, lower)) if lower not in added else None
+        former = old.get(origins.former.get(lower, lower)) if lower not in origins.added else None
         if former is None or not former.stored:
             _add(one, definition, lake, made, place)
             continue
         if former.name != one.name and lake.get_field_index(former.name) >= 0:
             made.renamed[one.name] = former.name
-        if lower in rewritten and (former.generated or one.source.generated):
+        if lower in origins.defined and (former.generated or one.source.generated):
             raise table_stop(
                 "column_changed",
                 place,

@@ -13,11 +13,14 @@ from relay.schema_history.tables.ddl_statement import (
     AddColumn,
     AlterTable,
     ChangeColumn,
+    Clause,
     CreateTable,
+    DropColumn,
     DropDatabase,
     DropTables,
     RenameColumn,
     RenameTables,
+    SetCharset,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
@@ -68,9 +71,9 @@ _ROLLBACK_TO: Final = re.compile(BLANKS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGN
 class FedDefinition:
     """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
 
-    `renamed` {new: old}, `added`, `added_if_new` (IF NOT EXISTS): columns, as the statement says. Of a RENAME: `source`, the table whose rows it has behind it
-    (None: it has none), and `target`, the one that has those that it had; `if_exists`: of those that were there. `time`: when it
-    ran. `hides`: what it does to rows that is in no binlog.
+    `clauses`: of an ALTER TABLE. Of a RENAME: `source`, the table whose rows it has behind it (None: it has none), and `target`, the
+    one that has those that it had; `if_exists`: of those that were there. `time`: when it ran. `hides`: what it does to rows that is
+    in no binlog.
     """
 
     key: TableName
@@ -80,9 +83,7 @@ class FedDefinition:
     position: int
     sequence: int
     strict: bool = False
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    added: tuple[str, ...] = ()
-    added_if_new: tuple[str, ...] = ()
+    clauses: tuple[Clause, ...] = ()
     text: str = ""
     time: Any = None
     source: TableName | None = None
@@ -94,10 +95,17 @@ class FedDefinition:
     if_not_exists: bool = False
     version: str = ""
     """Of the server."""
-    rewritten: tuple[str, ...] = ()
-    """Columns that CHANGE and MODIFY define anew."""
     keeps_zero: bool = False
     """With NO_AUTO_VALUE_ON_ZERO."""
+
+    @property
+    def changes_columns(self) -> bool:
+        """Whether the table's columns may be others behind it."""
+        return any(
+            isinstance(one, AddColumn | ChangeColumn | RenameColumn | DropColumn)
+            or (isinstance(one, SetCharset) and one.converts)
+            for one in self.clauses
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,33 +270,13 @@ def _definitions(
             yield made(said.name, DROPPED, made_anew=True)
         yield made(said.name, CREATED, if_not_exists=said.if_not_exists)
     elif isinstance(said, AlterTable):
-        renamed: dict[str, str] = {}
-        added: list[str] = []
-        added_if_new: list[str] = []
-        rewritten: list[str] = []
-        for clause in said.clauses:
-            pair = None
-            if isinstance(clause, ChangeColumn):
-                pair = (clause.old, clause.definition.column.name)
-                rewritten.append(pair[1])
-            elif isinstance(clause, RenameColumn):
-                pair = (clause.old, clause.new)
-            elif isinstance(clause, AddColumn):
-                (added_if_new if clause.if_not_exists else added).append(clause.definition.column.name)
-            if pair is not None and pair[0] != pair[1]:
-                renamed[pair[1]] = pair[0]
-        columns = {
-            "renamed": renamed,
-            "added": tuple(added),
-            "added_if_new": tuple(added_if_new),
-            "rewritten": tuple(rewritten),
-        }
+        clauses = tuple(said.clauses)
         if said.rename is not None and said.rename != said.name:
             yield made(said.name, RENAMED, target=said.rename)
-            yield made(said.rename, RENAMED, source=said.name, **columns)
+            yield made(said.rename, RENAMED, source=said.name, clauses=clauses)
         else:
             reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
-            yield made(said.name, ALTERED, hides=reason, **columns)
+            yield made(said.name, ALTERED, hides=reason, clauses=clauses)
             other = _OTHER_TABLE.search(plain) if reason else None
             if other is not None:
                 yield made(_named(other[1], other[2], schema), ALTERED, hides=reason)

@@ -1,7 +1,7 @@
 """What becomes of a table by CREATE and ALTER: the order in which servers take the clauses of a statement."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from relay.schema_history.tables.altered_keys import AlteredKeys
@@ -64,6 +64,28 @@ def alter_table(table: Table, clauses: Iterable[Clause], database_default: Chars
     return alteration.done()
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnOrigins:
+    """Where columns of an altered table come from; names are in lower case.
+
+    `former` {new: old}: of those that CHANGE, MODIFY and RENAME COLUMN name. `added`: those that were not there. `defined`: those of
+    CHANGE and MODIFY. All others are what they were.
+    """
+
+    former: Mapping[str, str]
+    added: frozenset[str]
+    defined: frozenset[str]
+
+
+def column_origins(table: Table, clauses: Iterable[Clause]) -> ColumnOrigins:
+    """Of an ALTER of this table with these clauses. Raises: NotSure for one that does not fit the table."""
+    alteration = _Alteration(table, ("", ""))
+    for clause in clauses:
+        if isinstance(clause, AddColumn | ChangeColumn | RenameColumn):
+            alteration.take(clause)
+    return alteration.origins()
+
+
 class _Alteration:
     """Source of the order: `mysql_prepare_alter_table` of MySQL 5.6 and 9.7 and of MariaDB 10.11.
 
@@ -108,11 +130,12 @@ class _Alteration:
                     self._dropped.add(name.lower())
                 elif not if_exists:
                     raise NotSure(f"the column {name}")
-            case SetDefault(name, default):
+            case SetDefault(name, default, if_exists):
                 column = self._old.get(name.lower())
-                if column is None:
+                if column is not None:
+                    self._old[name.lower()] = replace(column, default=default)
+                elif not if_exists:
                     raise NotSure(f"the column {name}")
-                self._old[name.lower()] = replace(column, default=default)
             case AddKey() | AddForeignKey():
                 self._new_keys.append(clause)
             case DropKey(name, or_constraint):
@@ -149,6 +172,14 @@ class _Alteration:
             raise NotSure(f"the column {old} is changed twice")
         self._changed[name] = definition
         self._new_keys.append(definition)
+
+    def origins(self) -> ColumnOrigins:
+        """Where the columns come from."""
+        return ColumnOrigins(
+            {one.column.name.lower(): old for old, one in self._changed.items()},
+            frozenset(one.column.name.lower() for one in self._later),
+            frozenset(one.column.name.lower() for one in self._changed.values() if one.column not in self._renamed),
+        )
 
     def done(self) -> Table:
         """The table."""

@@ -623,15 +623,15 @@ class _Parser:
                 raise NotSure("what becomes of an index")
             return
         reader.accept("COLUMN")
-        reader.accept("IF", "EXISTS")
+        exists = reader.accept("IF", "EXISTS")
         name = reader.column_name()
         if reader.accept("DROP"):
             reader.expect("DEFAULT")
-            clauses.append(SetDefault(name, None))
+            clauses.append(SetDefault(name, None, exists))
         else:
             reader.expect("SET")
             if reader.accept("DEFAULT"):
-                clauses.append(SetDefault(name, reader.value()))
+                clauses.append(SetDefault(name, reader.value(), exists))
             elif not (reader.accept("VISIBLE") or reader.accept("INVISIBLE")):
                 raise NotSure(f"SET {reader.text()}")
 

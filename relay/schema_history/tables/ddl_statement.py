@@ -121,6 +121,7 @@ class SetDefault:
 
     name: str
     default: str | None
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Tables whose rows foreign keys may have changed, where nobody knows which keys there are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,7 +12,7 @@ import pyarrow as pa  # noqa: E402
 from relay.feed.cascades import note_cascades  # noqa: E402
 from relay.feed.feed_batch import FeedBatch, TablePart  # noqa: E402
 from relay.feed.rows.feed_place import FeedPlace  # noqa: E402
-from relay.schema_history.tables.source_table import Table, TableName  # noqa: E402
+from relay.schema_history.tables.source_table import ForeignKey, Table, TableName  # noqa: E402
 
 START, CHANGED, END = (FeedPlace(1, 1, position) for position in (4, 200, 900))
 PARENT, CHILD = ("shop", "parent"), ("shop", "child")
@@ -74,3 +74,60 @@ def test_only_transactions_whose_foreign_keys_the_engine_carries_out_leave_somet
     by_engine: tuple[FeedPlace, ...], stale: list[FeedPlace]
 ) -> None:
     assert Archive(None, frozenset(place.version for place in by_engine)).stale() == stale
+
+
+@dataclass
+class Rows(Archive):
+    """As before, with rows: of tables by name, whose images are of (id, n)."""
+
+    key: ForeignKey = field(default_factory=lambda: ForeignKey(("p",), *PARENT, ("id",), "CASCADE", "CASCADE"))
+    rows: Mapping[TableName, Sequence[tuple[str | None, str | None]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.child = Table(*CHILD, foreign_keys=(("fk", self.key),))
+
+    def changed_tables(self, _start: FeedPlace, _end: FeedPlace) -> frozenset[TableName]:
+        return frozenset(self.rows)
+
+    def rows_of(self, _start: FeedPlace, _end: FeedPlace, key: TableName) -> Iterator[pa.Table]:
+        for before, after in self.rows[key]:
+            operation = "update" if before and after else "delete" if before else "insert"
+            row = {
+                "file": "mysql-bin.000001",
+                "transaction": CHANGED.position,
+                "operation": operation,
+                "before": before,
+            }
+            named = {"after": after, "named": "log", "finding": None, "schema": key[0], "table": key[1]}
+            types = {name: pa.string() for name in ("before", "after", "finding")}
+            made = pa.Table.from_pylist([row | named])
+            yield made.cast(pa.schema([field.with_type(types.get(field.name, field.type)) for field in made.schema]))
+
+
+ROW, OTHER_ID, OTHER_N = '{"id": 1, "n": 1}', '{"id": 2, "n": 1}', '{"id": 1, "n": 2}'
+
+
+@pytest.mark.parametrize("referenced", ["id", "ID"])
+def test_a_change_of_what_a_key_refers_to_changes_the_child_whichever_case_the_key_names_it_in(referenced: str) -> None:
+    key = ForeignKey(("p",), *PARENT, (referenced,), "CASCADE", "CASCADE")
+    assert Rows(None, key=key, rows={PARENT: [(ROW, OTHER_ID)]}).stale()
+    assert Rows(None, key=key, rows={PARENT: [(ROW, OTHER_N)]}).stale() == []
+
+
+@pytest.mark.parametrize("name", ["parent", "Parent", "PARENT"])
+def test_rows_of_the_parent_are_looked_for_whichever_case_they_are_logged_in(name: str) -> None:
+    assert Rows(None, rows={("shop", name): [(ROW, None)]}).stale()
+
+
+@pytest.mark.parametrize("changed", ["parent", "PARENT"])
+def test_two_tables_whose_names_differ_in_case_are_both_looked_at(changed: str) -> None:
+    rows: dict[TableName, list[tuple[str | None, str | None]]] = {
+        ("shop", name): [(ROW, None) if name == changed else (None, ROW)] for name in ("parent", "PARENT")
+    }
+    assert Rows(None, rows=rows).stale()
+
+
+def test_where_nobody_knows_what_a_key_refers_to_any_update_may_change_the_child_and_rows_that_come_do_not() -> None:
+    key = ForeignKey(("p",), *PARENT, (), "RESTRICT", "CASCADE")
+    assert Rows(None, key=key, rows={PARENT: [(ROW, OTHER_N)]}).stale()
+    assert Rows(None, key=key, rows={PARENT: [(None, ROW), (ROW, None)]}).stale() == []

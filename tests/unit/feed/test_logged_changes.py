@@ -108,3 +108,21 @@ def test_a_truncate_that_nobody_understands_may_be_of_any_table() -> None:
 )  # fmt: skip
 def test_an_analyze_changes_rows_where_it_runs_a_statement(text: str, changes: bool) -> None:
     assert bool(told(text, version="10.11.6-MariaDB").unseen) is changes
+
+
+@pytest.mark.parametrize(
+    ("clause", "changes"),
+    [
+        ("ADD COLUMN e INT", True),
+        ("ADD COLUMN IF NOT EXISTS e INT", True),
+        ("DROP COLUMN e", True),
+        ("MODIFY e BIGINT", True),
+        ("CHANGE e f INT", True),
+        ("CONVERT TO CHARACTER SET utf8mb4", True),
+        ("ADD KEY (e)", False),
+        ("ENGINE = InnoDB", False),
+    ],
+)
+def test_an_alter_that_renames_a_table_may_change_its_columns_too(clause: str, changes: bool) -> None:
+    found = told(f"ALTER TABLE orders RENAME TO sold, {clause}", version="10.11.19-MariaDB").definitions
+    assert [one.changes_columns for one in found if one.source is not None] == [changes]
