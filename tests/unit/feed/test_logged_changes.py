@@ -126,3 +126,10 @@ def test_an_analyze_changes_rows_where_it_runs_a_statement(text: str, changes: b
 def test_an_alter_that_renames_a_table_may_change_its_columns_too(clause: str, changes: bool) -> None:
     found = told(f"ALTER TABLE orders RENAME TO sold, {clause}", version="10.11.19-MariaDB").definitions
     assert [one.changes_columns for one in found if one.source is not None] == [changes]
+
+
+def test_a_statement_runs_by_the_modes_of_its_session() -> None:
+    (one,) = told("ALTER TABLE orders ADD b INT", sql_mode=1 << 31 | 1 << 22).definitions
+    assert (one.pads, one.strict, one.keeps_zero) == (True, True, False)
+    (one,) = told("ALTER TABLE orders ADD b INT", sql_mode=1 << 19).definitions
+    assert (one.pads, one.strict, one.keeps_zero) == (False, False, True)
