@@ -1,9 +1,10 @@
 """What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -28,6 +29,8 @@ from relay.feed.statements.logged_changes import FedDefinition, shown
 from relay.schema_history.tables.altered_table import ColumnOrigins, column_origins
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import Column, Table
+
+_COPIES: Final = re.compile(r"\b(?:COPY|PARTITION\w*|CHECK|FOREIGN|REFERENCES|ORDER)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ def alteration(
                 "without telling which.",
             )
         made.fields[one.name] = one.arrow
-    _check_computed(before, after, origins, place)
+    _check_computed(definition, before, after, origins, place)
     new_names = {former: new for new, former in made.renamed.items()}
     fields = []
     for kept in lake:
@@ -116,37 +119,69 @@ def alteration(
     return ColumnsChange(schema, made.renamed, made.filled, numbered=lost)
 
 
-def _check_computed(before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
+def _check_computed(definition: FedDefinition, before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
     """Stored computed columns are computed anew where the statement builds the table anew, whether it names them or not.
 
     Raises: FeedStop, where what they are computed from may be another.
     """
-    computed = [one.name for one in after.columns if one.generated and one.stored]
     old = {one.name.lower(): one for one in before.columns}
-    if not any(name.lower() in old for name in computed):
-        return
+    former = {one.name: old.get(origins.former.get(one.name.lower(), one.name.lower())) for one in after.columns}
+    computed = [one.name for one in after.columns if one.generated and one.stored and former[one.name] is not None]
+    copied = computed and _is_copied(definition, before, after, former)
     for one in after.columns:
-        lower = one.name.lower()
         others = [name for name in computed if name != one.name]
-        name = origins.former.get(lower, lower)
-        former = old.get(name)
-        if not others or (lower not in old and (lower in origins.added or former is None)):
-            continue  # nothing was computed from what was not there
-        if lower in origins.added or former is None or (name != lower and lower in old):
-            why = f"{one.name} is another column now"
-        elif lower in origins.defined and (one.generated or former.generated):
-            why = f"{one.name} is computed, by another expression perhaps than before"
-        elif not computes_alike(former, one):
-            why = f"{one.name} was {_told(former)} and is {_told(one)} now"
-        else:
-            continue
-        raise table_stop(
-            "column_changed",
-            place,
-            f"{after.schema}.{after.name}",
-            f"Column {others[0]} is computed and stored, and column {why}: where {others[0]} is computed from it, its values may be "
-            "others, and the binlog does not tell them.",
+        why = others and (
+            _other_input(one, former[one.name], old, origins)
+            or (copied and _read_otherwise(definition, former[one.name]))
         )
+        if why:
+            raise table_stop(
+                "column_changed",
+                place,
+                f"{after.schema}.{after.name}",
+                f"Column {others[0]} is computed and stored, and column {why}: where {others[0]} is computed from it, its values may "
+                "be others, and the binlog does not tell them.",
+            )
+
+
+def _other_input(one: Column, former: Column | None, old: dict[str, Column], origins: ColumnOrigins) -> str:
+    """What makes other values of columns that are computed from this one; '': nothing."""
+    lower = one.name.lower()
+    if former is None or lower in origins.added:
+        return f"{one.name} is another column now" if lower in old else ""
+    if former.name.lower() != lower and lower in old:
+        return f"{one.name} is another column now"
+    if lower in origins.defined and (one.generated or former.generated):
+        return f"{one.name} is computed, by another expression perhaps than before"
+    return "" if computes_alike(former, one) else f"{one.name} was {_told(former)} and is {_told(one)} now"
+
+
+def _is_copied(definition: FedDefinition, before: Table, after: Table, former: Mapping[str, Column | None]) -> bool:
+    """Whether a server may read and write all rows anew, by the modes and the time zone of the statement's session.
+
+    It does not for columns with a constant default that come, go, move or get another name, for other defaults, and for indexes.
+    """
+    pairs = [(former[one.name], one) for one in after.columns]
+    return (
+        _COPIES.search(definition.text) is not None
+        or before.engine.lower() != after.engine.lower()
+        or before.primary_key != after.primary_key
+        or any((new.default or "").startswith("(") if old is None else _facts(old) != _facts(new) for old, new in pairs)
+    )
+
+
+def _facts(column: Column) -> tuple[str, str, bool, str]:
+    return column.type, column.charset, column.nullable, column.extra.upper()
+
+
+def _read_otherwise(definition: FedDefinition, former: Column | None) -> str:
+    """Why values that are read in the statement's session may be others than where the row was written; '': they are not."""
+    base = "" if former is None or former.generated else parsed_type(former)[0]
+    if former is not None and base == "timestamp":
+        return f"{former.name} is a TIMESTAMP, which the statement reads in the time zone of its session"
+    if former is not None and base == "char" and definition.pads:
+        return f"{former.name} is a CHAR, which the statement reads with PAD_CHAR_TO_FULL_LENGTH"
+    return ""
 
 
 def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa.Schema:

@@ -33,7 +33,7 @@ def stop_of(columns: str, alter: str, *, zero: bool = True, **more: bool) -> str
     state.apply(said, Teller())
     assert isinstance(said, AlterTable)
     definition = FedDefinition(
-        ("d", "t"), ALTERED, PLACE, PLACE, 4, 1, clauses=tuple(said.clauses), **{"strict": True, **more}
+        ("d", "t"), ALTERED, PLACE, PLACE, 4, 1, clauses=tuple(said.clauses), text=alter, **{"strict": True, **more}
     )
     lake = lake_schema(lake_columns(before, "here"), has_key=True)
     try:
@@ -90,6 +90,32 @@ def test_what_may_be_computed_anew_from_a_column_that_changes_stops_the_feed(col
 )  # fmt: skip
 def test_what_is_computed_stays_where_no_value_of_it_can_be_another(columns: str, alter: str) -> None:
     assert stop_of(columns, alter) == ""
+
+
+@pytest.mark.parametrize(
+    ("columns", "alter", "pads", "why"),
+    [
+        (f"a TIMESTAMP NULL, b INT, {H}", "MODIFY b BIGINT", False, "a is a TIMESTAMP, which the statement reads in the time zone"),
+        (f"a TIMESTAMP NULL, b INT, {H}", "ADD c INT, ALGORITHM = COPY", False, "a is a TIMESTAMP"),
+        (f"a TIMESTAMP NULL, b INT, {H}", "ENGINE = MyISAM", False, "a is a TIMESTAMP"),
+        (f"a CHAR(9), b INT, {H}", "MODIFY b BIGINT", True, "a is a CHAR, which the statement reads with PAD_CHAR_TO_FULL_LENGTH"),
+        (f"a CHAR(9), b INT, {H}", "MODIFY b BIGINT", False, ""),
+        (f"a TIMESTAMP NULL, b INT, {H}", "ADD c INT, ADD INDEX (b), DROP b", False, ""),
+        (f"a TIMESTAMP NULL, b INT, KEY i (b), {H}", "MODIFY b INT DEFAULT 5 AFTER id, RENAME INDEX i TO j", False, ""),
+        (f"a TIMESTAMP NULL, b INT, {H}", "MODIFY b INT NOT NULL", False, "a is a TIMESTAMP"),
+        (f"a TIMESTAMP NULL, b INT, {H}", "DROP PRIMARY KEY", False, "a is a TIMESTAMP"),
+        (f"a TIMESTAMP NULL, b INT, {H}", "ADD FOREIGN KEY (b) REFERENCES p (id)", False, "a is a TIMESTAMP"),
+        (f"a TIMESTAMP NULL, b INT, {H}", "ORDER BY b", False, "a is a TIMESTAMP"),
+        ("a TIMESTAMP NULL, b INT", "MODIFY b BIGINT", False, ""),
+        (f"a VARCHAR(9), {H}", "RENAME COLUMN h TO h2, MODIFY a VARCHAR(9) COLLATE latin1_bin", False, "a was"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_copied_may_be_computed_from_what_its_session_reads_otherwise(
+    columns: str, alter: str, pads: bool, why: str
+) -> None:
+    stop = stop_of(columns, alter, pads=pads)
+    assert why in stop
+    assert bool(stop) == bool(why)
 
 
 def test_null_gets_a_number_from_auto_increment_also_where_0_is_kept() -> None:
