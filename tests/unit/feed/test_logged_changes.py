@@ -126,3 +126,9 @@ def test_an_analyze_changes_rows_where_it_runs_a_statement(text: str, changes: b
 def test_an_alter_that_renames_a_table_may_change_its_columns_too(clause: str, changes: bool) -> None:
     found = told(f"ALTER TABLE orders RENAME TO sold, {clause}", version="10.11.19-MariaDB").definitions
     assert [one.changes_columns for one in found if one.source is not None] == [changes]
+
+
+@pytest.mark.parametrize("quote", ["`", '"'])
+def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str) -> None:
+    (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders").unseen
+    assert unseen.names(("shop", "my-orders")) and not unseen.names(("shop", "our-orders"))
