@@ -14,6 +14,7 @@ from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.rows.net_changes import literal
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
+from relay.feed.statements.logged_changes import in_lower_case
 from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
@@ -59,27 +60,23 @@ def note_cascades(
         for child, parent, foreign in references:
             if is_excepted(child):
                 continue
-            places = [hidden.get(_folded(parent)), changes.first_cascade(parent, foreign)]
+            places = [hidden.get(in_lower_case(parent)), changes.first_cascade(parent, foreign)]
             place = min((one for one in places if one is not None), default=None)
-            known = hidden.get(_folded(child))
+            known = hidden.get(in_lower_case(child))
             if place is None or (known is not None and known <= place):
                 continue
-            hidden[_folded(child)] = place
+            hidden[in_lower_case(child)] = place
             pending = True
             reason = (
                 f"a foreign key to {'.'.join(parent)} with CASCADE or SET NULL: what it changes is not in the binlog"
             )
             for one in [child] if child in fed else sorted(fed):
-                if _folded(one) == _folded(child):
+                if in_lower_case(one) == in_lower_case(child):
                     _add_unseen(batch, one, place, reason)
 
 
 def _add_unseen(batch: FeedBatch, key: TableName, place: int, reason: str) -> None:
     batch.parts.setdefault(key, TablePart(key)).unseen.append(unseen_at(place, reason))
-
-
-def _folded(key: TableName) -> TableName:
-    return key[0].lower(), key[1].lower()
 
 
 def _references(
@@ -161,9 +158,11 @@ class _Changes:
 
     def _rows(self, key: TableName) -> list[PartRows]:
         """Of all tables whose names differ in case alone: a server with lower_case_table_names logs another than its statements say."""
-        folded = _folded(key)
+        folded = in_lower_case(key)
         if folded not in self._parts:
-            self._parts[folded] = [self._images(one) for one in sorted(self._changed_tables) if _folded(one) == folded]
+            self._parts[folded] = [
+                self._images(one) for one in sorted(self._changed_tables) if in_lower_case(one) == folded
+            ]
         return self._parts[folded]
 
     @cached_property
@@ -194,9 +193,17 @@ def _first_cascade(
         columns = foreign.referenced or (parent.primary_key if parent is not None else ())
         updated = rows.filter(pc.equal(rows.column("operation"), "update")).select(["before", "after", AT])
         if updated.num_rows:
-            place = _first_changed(connection, updated, columns) if columns else updated.column(AT)[0].as_py()
+            # From MariaDB 11.8 on no image behind a change has computed columns.
+            any_change = not columns or _are_computed(parent, columns)
+            place = updated.column(AT)[0].as_py() if any_change else _first_changed(connection, updated, columns)
             found += [place] if place is not None else []
     return min(found, default=None)
+
+
+def _are_computed(table: Table | None, columns: Iterable[str]) -> bool:
+    """Whether one of the columns is computed from others."""
+    wanted = {one.lower() for one in columns}
+    return table is not None and any(one.generated and one.name.lower() in wanted for one in table.columns)
 
 
 def _first_changed(connection: duckdb.DuckDBPyConnection, updated: pa.Table, columns: Iterable[str]) -> int | None:

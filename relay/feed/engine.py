@@ -14,7 +14,7 @@ from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
 from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
-from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
+from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
@@ -90,11 +90,11 @@ class FeedEngine:
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
         self.progress = ProgressTable(lake, named, settings.modes, reading.begun)
-        first = self.progress.first_choice
-        self._assumed = FedTables(*map(tuple, json.loads(first))) if first else choice
+        self._choices = [FedTables(*map(tuple, one)) for one in self.progress.choices()]
         self._left_out = ""
         """A table that is behind all others: the settings did not name it for a while."""
         self._is_same_archive = False
+        self._has_capitals = self.progress.capitals is not None
         self.place: FeedPlace = self._open()
         self.last_time: Any = None
 
@@ -153,9 +153,12 @@ class FeedEngine:
         """One table, opened when it is asked for first."""
         if key not in self.tables:
             settings = self.settings
-            if not self._assumed(key):  # it was named later: what it held then is not known
+            if not all(
+                choice(key) for choice in self._choices
+            ):  # it was not named for a while: what it held then is not known
                 settings = replace(settings, assume_empty=False)
             self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+            self.tables[key].missed = self.progress.missed if settings.assume_empty else None
         return self.tables[key]
 
     def step(self, upto: FeedPlace | None = None) -> bool:
@@ -222,7 +225,15 @@ class FeedEngine:
         def is_passed(key: TableName, place: FeedPlace) -> bool:
             return key in fed and fed[key] > place
 
-        return WantedTables(self.choice, list(self.tables), self.choice.schemas, is_passed, parts, self._limits.space)
+        return WantedTables(
+            self.choice,
+            list(self.tables),
+            self.choice.schemas,
+            is_passed,
+            parts,
+            not self._has_capitals,
+            self._limits.space,
+        )
 
     def apply(self, batch: FeedBatch) -> None:
         """Brings all tables to the batch's end, and closes it. Raises: FeedStop; SpoolFull, with nothing of the table in the lake."""
@@ -235,8 +246,14 @@ class FeedEngine:
 
     def _apply(self, batch: FeedBatch) -> None:
         self._announce(batch)
+        capitals = [key for key, part in batch.parts.items() if part.rows.num_rows and has_capitals([key])]
+        if capitals and not self._has_capitals:
+            self.progress.note_capitals(".".join(capitals[0]))
+            self._has_capitals = True
         fed = {key for key, table in self.tables.items() if table.is_exact or table.place is None}
         note_cascades(self.reading, self.connection, batch, fed, self.settings.has_no_cascades)
+        if self.settings.assume_empty:
+            self._note_missed(batch)
         self._rename(batch)
         stops: list[FeedStop] = []
         keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
@@ -273,6 +290,20 @@ class FeedEngine:
         if new and not set(new).issubset(self.progress.tables()):
             self.progress.note(batch.start, self.tables.values(), self.reading.told(batch.start), self.last_time)
             self.progress.write()
+
+    def _note_missed(self, batch: FeedBatch) -> None:
+        """A table that is assumed to be empty when its first rows come is not where something changed it before without rows."""
+        unseen = [*batch.unseen, *(one for part in batch.parts.values() for one in part.unseen)]
+        found = [(one.start, one.reason) for one in unseen]
+        found += [
+            (FeedPlace.of_version(one), "a transaction that was not committed")
+            for one in batch.prepared | batch.rolled_back
+        ]
+        if found and self.progress.missed is None:
+            place, reason = min(found)
+            self.progress.note_missed(batch.start, self.reading.told(place), reason)
+            for table in self.tables.values():
+                table.missed = self.progress.missed
 
     def _rename(self, batch: FeedBatch) -> None:
         """What a RENAME does to the rows that are kept. Raises: FeedStop."""

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,6 +115,8 @@ class FedTable:
         self.history: LakeTable | None = lake.open(HISTORY, *key) if HISTORY in settings.modes else None
         self.rows = 0
         """Changes that were applied."""
+        self.missed: tuple[str, str] | None = None
+        """A place, and what happened there that may have changed any table, but has no rows."""
 
     @property
     def name(self) -> str:
@@ -175,11 +177,14 @@ class FedTable:
         self.history.append(pa.RecordBatchReader.from_batches(CHANGE_COLUMNS, batches), batch.end)
 
     def _engine(self, part: TablePart, batch: FeedBatch) -> str:
+        """The engine of all its rows; empty where nobody knows it, or it was changed in between."""
         if not (batch.rolled_back or batch.prepared) or not part.rows.num_rows:
             return ""
-        first, _last = part.rows.ends()
-        found = self.definition_at(FeedPlace.at(first["file"], first["position"]), batch.end)
-        return found.engine.lower() if found is not None else ""
+        places = [FeedPlace.at(one["file"], one["position"]) for one in part.rows.ends()]
+        places += [one.end for one in part.definitions]
+        found = [self.definition_at(place, batch.end) for place in places]
+        engines = {one.engine.lower() if one is not None else "" for one in found}
+        return engines.pop() if len(engines) == 1 else ""
 
     def _kept(self, rows: PartRows, batch: FeedBatch, engine: str) -> PartRows:
         """The rows without those that the source took back, or has not decided about."""
@@ -192,14 +197,15 @@ class FedTable:
         rows = self._kept(part.rows, batch, self._engine(part, batch))
         applied = batch.start
         marks = [one for one in (*batch.unseen, *part.unseen) if self._is_touched(one, batch, part)]
-        # A definition at the start of its own transaction: what that has of rows comes behind it.
-        events: list[FedDefinition | UnseenChange] = [*part.definitions, *marks]
+        # A definition at the start of its own transaction: what that has of rows comes behind it. What the same statement hides is
+        # marked before: behind it, the table has all up to its end.
+        events: list[FedDefinition | UnseenChange] = [*marks, *part.definitions]
         events.sort(key=lambda one: (one.start, one.position))
         for one in events:
             if isinstance(one, UnseenChange):
                 self.mark_stale(self.current, one)
                 continue
-            if one.action != RENAMED and (self.current is not None or one.action == CREATED):
+            if one.action != RENAMED:
                 self._apply_rows(rows.between(applied, one.start), one.start, batch)
                 own = one.made_anew or rows.between(one.start, one.end).num_rows
                 self._apply_definition(one, one.start if own else one.end, batch)
@@ -334,14 +340,16 @@ class FedTable:
         one, _last = rows.ends()
         found = self.definition_at(FeedPlace.at(one["file"], one["position"]), batch.end)
         if found is not None:
-            self._create(found, batch.start)
+            stale = dict(zip((STALE_FROM, STALE_REASON), self.missed, strict=True)) if self.missed is not None else {}
+            self._create(found, batch.start, stale)
 
-    def _create(self, table: Table, place: FeedPlace) -> None:
-        self.create(lake_schema(lake_columns(table, self._reading.told(place)), has_key=bool(lake_key(table))), place)
+    def _create(self, table: Table, place: FeedPlace, properties: Mapping[str, str] | None = None) -> None:
+        columns = lake_columns(table, self._reading.told(place))
+        self.create(lake_schema(columns, has_key=bool(lake_key(table))), place, properties)
 
-    def create(self, schema: pa.Schema, place: FeedPlace) -> None:
+    def create(self, schema: pa.Schema, place: FeedPlace, properties: Mapping[str, str] | None = None) -> None:
         """Its table of current rows, empty."""
-        self.current = self._lake.create(NewTable(CURRENT, self.key, schema, place))
+        self.current = self._lake.create(NewTable(CURRENT, self.key, schema, place, properties or {}))
 
     # ---- definitions ----
 
@@ -409,9 +417,9 @@ class FedTable:
         if self.current is None:
             self._create(after, place)
             return
-        if _is_empty(self.current):
+        # Without IF NOT EXISTS there was no such table: a DROP may have named it in another case.
+        if _is_empty(self.current) or not definition.if_not_exists:
             self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
-        # else it said IF NOT EXISTS: rows would have been taken away by the DROP before
 
     def _freshen(self) -> None:
         """Behind TRUNCATE and DROP all is known."""

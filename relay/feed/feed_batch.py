@@ -1,6 +1,6 @@
 """A stretch of the archive as the feed applies it: whole transactions, by table, without what was rolled back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, logged_changes
+from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, in_lower_case, logged_changes
 from relay.schema_history.tables.source_table import TableName
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
@@ -85,7 +85,8 @@ class FeedBatch:
 class WantedTables:
     """Of which tables a batch is made. `known`: that there are in the lake; `schemas`: of these only rows are read.
 
-    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it. parts: of rows.
+    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it. parts: of rows. names_fold:
+    whether names that differ in case alone may mean one table, as far as the batches before tell.
     """
 
     wanted: Callable[[TableName], bool]
@@ -93,6 +94,7 @@ class WantedTables:
     schemas: list[str] | None = None
     passed: Callable[[TableName, FeedPlace], bool] = lambda _key, _place: False
     parts: RowParts = IMAGES
+    names_fold: bool = True
     space: BatchSpace = field(default_factory=BatchSpace)
 
 
@@ -208,7 +210,12 @@ def _add_statements(
         return
     names = [*tables.known, *batch.parts]
     found = logged_changes(
-        statements.to_pylist(), _ends(transactions), reading.server_version, names, reading.used_temporary
+        statements.to_pylist(),
+        _ends(transactions),
+        reading.server_version,
+        names,
+        reading.used_temporary,
+        lambda: tables.names_fold and not has_capitals(reading.changed_tables(batch.start, batch.end)),
     )
     for definition in found.definitions:
         if tables.wanted(definition.key):
@@ -219,6 +226,11 @@ def _add_statements(
                     UnseenChange(definition.start, frozenset(), definition.hides, position=definition.position)
                 )
     batch.unseen = found.unseen
+
+
+def has_capitals(names: Iterable[TableName]) -> bool:
+    """Whether some of the names of logged rows are not in lower case, as all are of a server for which names are the same in any case."""
+    return any(in_lower_case(one) != one for one in names)
 
 
 def _knows_flag(version: str) -> bool:

@@ -39,8 +39,13 @@ PROGRESS: Final = pa.schema(
         ("begun", pa.timestamp("us", "UTC")),
     ]
 )
-CHOICE: Final = "binlog-relay.choice"
-"""Property of it: what the settings named when it was made."""
+CHOICES: Final = "binlog-relay.choices"
+"""Property of it: what the settings named, each time that it was something else."""
+MISSED: Final = "binlog-relay.missed"
+"""Property of it: the place of the first change of which no rows are logged, and what it was."""
+CAPITALS: Final = "binlog-relay.capitals"
+"""Property of it: a table with logged rows whose name is not in lower case."""
+_MOST_CHOICES: Final = 50
 _EVERY_S: Final = 60.0
 
 
@@ -68,10 +73,42 @@ class ProgressTable:
         """As it was written last."""
         return self._table.place if self._table is not None else None
 
+    def choices(self) -> list[Any]:
+        """All that the settings named since it was made, this time too, as it was given; nothing is named by all where they are too many."""
+        known = self._table.properties.get(CHOICES) if self._table is not None else None
+        found: list[Any] = json.loads(known) if known else []
+        if not self._choice or json.loads(self._choice) in found:
+            return found
+        found = [*found, json.loads(self._choice)] if len(found) < _MOST_CHOICES else [[[], []]]
+        if self._table is not None:
+            self._table.set_properties({CHOICES: json.dumps(found)})
+        return found
+
     @property
-    def first_choice(self) -> str | None:
-        """What the settings named when it was made; None: nobody noted that, or it is not there yet."""
-        return self._table.properties.get(CHOICE) if self._table is not None else None
+    def capitals(self) -> str | None:
+        """A table with logged rows whose name is not in lower case."""
+        return self._table.properties.get(CAPITALS) if self._table is not None else None
+
+    def note_capitals(self, name: str) -> None:
+        """Writes down that there is such a table."""
+        if self._table is not None:
+            self._table.set_properties({CAPITALS: name})
+
+    @property
+    def missed(self) -> tuple[str, str] | None:
+        """The place of the first change of which no rows are logged, and what it was, as `note_missed` has it."""
+        text = self._table.properties.get(MISSED) if self._table is not None else None
+        if not text:
+            return None
+        told, reason = json.loads(text)
+        return told, reason
+
+    def note_missed(self, place: FeedPlace, told: str, reason: str) -> None:
+        """Writes down that there was such a change at `told`, unless there was one before."""
+        if self._table is None:
+            self._create(place)
+        if self._table is not None and self.missed is None:
+            self._table.set_properties({MISSED: json.dumps([told, reason])})
 
     def tables(self) -> list[TableName]:
         """The tables that were fed when it was written."""
@@ -165,7 +202,7 @@ class ProgressTable:
             self._table.set_properties({STOP: ""})
 
     def _create(self, place: FeedPlace) -> None:
-        properties = {CHOICE: self._choice} if self._choice else {}
+        properties = {CHOICES: json.dumps([json.loads(self._choice)])} if self._choice else {}
         self._table = self._lake.create(NewTable(STATE, ("", ""), PROGRESS, place, properties))
 
     def _replace(self, place: FeedPlace) -> None:

@@ -108,6 +108,8 @@ class TableRenames:
         if fed is not None and fed > one.start and _noted(source, one) is None:
             raise self._unknown(one, told, f"the lake has the rows of {source.name} from {self._reading.told(fed)} on")
         turn.gets = self._stale(source, one)
+        if one.hides and not turn.gets[0]:
+            turn.gets = [told, one.hides]
         return turn
 
     def _unknown(self, one: FedDefinition, place: str, why: str) -> FeedStop:

@@ -20,6 +20,10 @@ pytestmark = pytest.mark.interop
 SOME = (
     "if_exists",
     "if_exists_twice",
+    "ignore_adds",
+    "ignore_renames",
+    "quoted_comments",
+    "engine_turns",
     "re_add",
     "chain_names",
     "key_if",

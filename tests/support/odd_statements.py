@@ -142,7 +142,9 @@ def run(
         outcome.refused = write(server, chosen, image)
         outcome.found = compared(directory, server, copied_binlogs(server, directory / "binlogs"), chosen)
         return outcome
-    with RelayProcess(directory / "relay", server, port=free_port()) as relay:
+    server.sql(f"GRANT REFERENCES ON *.* TO '{server.replication_user}'@'%'")
+    recording = {"source": {"record_schema": True}}
+    with RelayProcess(directory / "relay", server, port=free_port(), sections=recording) as relay:
         outcome.refused = write(server, chosen, image)
         end = server.master_status()
         relay.wait_archived(end.file, end.position)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from relay.feed.lake.delta_files import DeltaFiles
@@ -25,7 +25,13 @@ _FILE_ROWS: Final = 1 << 14
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
-_WRITER: Final = WriterProperties(compression="SNAPPY")
+
+
+def _writer(schema: pa.Schema) -> WriterProperties:
+    """delta-rs (1.6) writes the least and largest of a DECIMAL as doubles, which may be others: by these, files would be passed over
+    that have a key. So nobody is told them."""
+    untold = {one.name: ColumnProperties(statistics_enabled="NONE") for one in schema if pa.types.is_decimal(one.type)}
+    return WriterProperties(compression="SNAPPY", column_properties=untold or None)
 
 
 def _commit(place: FeedPlace | None) -> CommitProperties:
@@ -79,7 +85,7 @@ class DeltaLakeTable:
             source_alias="s",
             target_alias="t",
             streamed_exec=False,
-            writer_properties=_WRITER,
+            writer_properties=_writer(known),
             commit_properties=_commit(place),
         )
         columns = {_name(one.name): f"s.{_name(one.name)}" for one in known}
@@ -122,7 +128,9 @@ class DeltaLakeTable:
         """More rows."""
         if self._by_day:
             rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
-        write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_WRITER)
+        write_deltalake(
+            self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_writer(rows.schema)
+        )
         self._table.update_incremental()
 
     def replace(self, rows: pa.Table, place: FeedPlace) -> None:
@@ -176,7 +184,7 @@ class DeltaLakeTable:
             mode="overwrite",
             schema_mode="overwrite",
             commit_properties=_commit(place),
-            writer_properties=_WRITER,
+            writer_properties=_writer(schema),
         )
         self._table.update_incremental()
 
@@ -233,7 +241,9 @@ class DeltaLakeTable:
 
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
         """Small files into larger ones."""
-        found: Mapping[str, Any] = self._table.optimize.compact(target_size=target_bytes)
+        found: Mapping[str, Any] = self._table.optimize.compact(
+            target_size=target_bytes, writer_properties=_writer(self.schema)
+        )
         return found
 
     def expire(self, keep_hours: int) -> Mapping[str, Any]:

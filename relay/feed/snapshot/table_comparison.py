@@ -132,7 +132,13 @@ class TableComparison:
 
     def _compare(self, source: pa.Table, lake: pa.Table, rows: TableRows, last: list[Any] | None, place: str) -> None:
         names = [one.name for one in rows.columns]
-        ours = {self._key_of(row, rows): row for row in lake.select(names).to_pylist()}
+        ours: dict[Any, dict[str, Any]] = {}
+        for row in lake.select(names).to_pylist():
+            key = self._key_of(row, rows)
+            if key in ours:
+                self.outcome.extra += 1
+                self._show(f"the lake has {key} more than once")
+            ours[key] = row
         theirs = {self._key_of(row, rows): row for row in source.select(names).to_pylist()}
         outcome = self.outcome
         outcome.rows += len(theirs)

@@ -36,6 +36,7 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
 )
 _WORD: Final = re.compile(BLANKS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
 _NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
+_IN_QUOTES: Final = re.compile(r"\"((?:[^\"]|\"\")+)\"")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
     ("begin", "commit", "rollback", "savepoint", "release", "xa", "grant", "revoke", "analyze", "optimize", "flush", "check",
@@ -52,7 +53,9 @@ _OTHER_NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$\x80-\U0010ffff]+
 _OTHER_TABLE: Final = re.compile(
     rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s*{_OTHER_NAME}(?:\s*\.\s*{_OTHER_NAME})?", re.IGNORECASE
 )
-_COMMENT: Final = re.compile(r"/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL)
+_QUOTED_OR_COMMENT: Final = re.compile(
+    rf"(`(?:[^`]|``)*+`|{STRINGS.pattern})|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL
+)
 _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
@@ -157,9 +160,11 @@ def logged_changes(
     version_of: Callable[[FeedPlace], str],
     known: Iterable[TableName],
     may_be_temporary: Callable[[FeedPlace], bool],
+    may_be_one: Callable[[], bool] = lambda: True,
 ) -> LoggedChanges:
     """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands.
-    `may_be_temporary`: of an event's place, whether its flags say that the statement used a temporary table.
+    `may_be_temporary`: of an event's place, whether its flags say that the statement used a temporary table. `may_be_one`: whether names
+    that differ in case alone may mean one table.
     """
     found = LoggedChanges()
     tables = set(known)
@@ -172,8 +177,8 @@ def logged_changes(
         match = _WORD.match(text)
         word = match[1].lower() if match is not None else ""
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version_of, tables):
-                found.definitions += [*_in_other_case(made, tables), made]
+            for made in _definitions(one, start, end, sequence, version_of, tables, may_be_one):
+                found.definitions += [*_in_other_case(made, tables, may_be_one), made]
                 tables.add(made.key)
         elif word == "truncate":
             key = _truncated(one, version_of(start))
@@ -184,7 +189,7 @@ def logged_changes(
                 emptied = FedDefinition(
                     key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"]
                 )
-                found.definitions += [*_in_other_case(emptied, tables), emptied]
+                found.definitions += [*_in_other_case(emptied, tables, may_be_one), emptied]
             else:
                 found.unseen.append(UnseenChange(start, None, "a TRUNCATE that is not understood"))
         elif _ROLLBACK_TO.match(text) is not None:
@@ -193,6 +198,7 @@ def logged_changes(
             )
         elif (word not in _HARMLESS or _RUNS.match(text) is not None) and not _sets_something(text, word):
             names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
+            names |= {one.replace('""', '"').lower() for one in _IN_QUOTES.findall(text)}  # with ANSI_QUOTES
             found.unseen.append(
                 UnseenChange(
                     start,
@@ -205,15 +211,30 @@ def logged_changes(
     return found
 
 
-def _in_other_case(made: FedDefinition, tables: set[TableName]) -> Iterable[FedDefinition]:
-    """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them."""
-    if made.key in tables or made.action in (CREATED, UNKNOWN_CHANGE):
+def _in_other_case(
+    made: FedDefinition, tables: set[TableName], may_be_one: Callable[[], bool]
+) -> Iterable[FedDefinition]:
+    """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them.
+
+    Also where there is one of the name as it is: its CREATE TABLE may have said it so, and its rows have the other.
+    """
+    if made.action in (CREATED, UNKNOWN_CHANGE):
         return
-    name = (made.key[0].lower(), made.key[1].lower())
-    for key in sorted(tables):
-        if (key[0].lower(), key[1].lower()) == name:
-            reason = f"a statement that has its name in another case ({_begin(made.text)})"
-            yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=reason)
+    name = in_lower_case(made.key)
+    alike = [key for key in sorted(tables) if key != made.key and in_lower_case(key) == name]
+    if alike and (made.key not in tables or may_be_one()):
+        for key in alike:
+            hides = _of_other_case(made.text)
+            yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=hides)
+
+
+def in_lower_case(key: TableName) -> TableName:
+    """A table's name as servers with lower_case_table_names compare it."""
+    return key[0].lower(), key[1].lower()
+
+
+def _of_other_case(text: str) -> str:
+    return f"a statement that has its name in another case ({_begin(text)})"
 
 
 def _sets_something(text: str, word: str) -> bool:
@@ -230,10 +251,11 @@ def _definitions(
     sequence: int,
     version_of: Callable[[FeedPlace], str],
     tables: set[TableName],
+    may_be_one: Callable[[], bool],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & (1 << 21 | 1 << 22))
-    plain = _COMMENT.sub(" ", text)
+    plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     hides = _HIDES.search(plain) if _ALTERS.match(plain) else None
     version = version_of(start)
 
@@ -275,11 +297,11 @@ def _definitions(
         yield made(said.name, CREATED, if_not_exists=said.if_not_exists)
     elif isinstance(said, AlterTable):
         clauses = tuple(said.clauses)
+        reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
         if said.rename is not None and said.rename != said.name:
             yield made(said.name, RENAMED, target=said.rename)
-            yield made(said.rename, RENAMED, source=said.name, clauses=clauses)
+            yield made(said.rename, RENAMED, source=said.name, clauses=clauses, hides=reason)
         else:
-            reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
             yield made(said.name, ALTERED, hides=reason, clauses=clauses)
             other = _OTHER_TABLE.search(plain) if reason else None
             if other is not None:
@@ -296,6 +318,8 @@ def _definitions(
         for key in sorted(tables):
             if key[0] == said.name:
                 yield made(key, DROPPED)
+            elif key[0].lower() == said.name.lower() and may_be_one():
+                yield made(key, UNKNOWN_CHANGE, hides=_of_other_case(text))
 
 
 def renamed_sources(pairs: Iterable[tuple[TableName, TableName]]) -> dict[TableName, TableName | None]:

@@ -3,6 +3,7 @@
 import os
 import time
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,21 @@ def test_old_versions_and_strays_go_and_what_a_version_that_is_kept_names_does_n
     assert sorted(map(str, again.scan().read_all().to_pylist())) == versions[-1][1]
     assert plain_schema(again.scan().schema).names == ROWS.names
     merged(again, 7)
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["as written", "compacted"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_row_is_found_by_a_key_that_no_double_can_have(tmp_path: Path, format: str, compacted: bool) -> None:
+    rows = pa.schema([("id", pa.decimal128(20, 0)), ("v", pa.int32()), (SEQUENCE, pa.int64())])
+    table = lake_of(format, tmp_path / "lake").create(NewTable("current", ("shop", "t"), rows, at(4)))
+    keys = [1750000000123456789 + number for number in range(3)]
+    net = rows.append(pa.field(DELETED, pa.bool_()))
+    for number, gone in enumerate((False, False, True)):
+        if compacted and number:
+            table.compact(1 << 20)
+        changed = keys if not number else [keys[0], keys[-1]]
+        changes = [{"id": Decimal(key), "v": number, SEQUENCE: number, DELETED: gone} for key in changed]
+        table.merge(pa.Table.from_pylist(changes, schema=net), ["id"], at(100 + number))
+        found = sorted((int(one["id"]), one["v"]) for one in table.scan().read_all().to_pylist())
+        live = [(key, 0) if key == keys[1] or not number else (key, number) for key in keys]
+        assert found == ([(keys[1], 0)] if gone else live)

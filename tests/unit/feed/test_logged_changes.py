@@ -133,3 +133,9 @@ def test_a_statement_runs_by_the_modes_of_its_session() -> None:
     assert (one.pads, one.strict, one.keeps_zero) == (True, True, False)
     (one,) = told("ALTER TABLE orders ADD b INT", sql_mode=1 << 19).definitions
     assert (one.pads, one.strict, one.keeps_zero) == (False, False, True)
+
+
+@pytest.mark.parametrize("quote", ["`", '"'])
+def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str) -> None:
+    (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders").unseen
+    assert unseen.names(("shop", "my-orders")) and not unseen.names(("shop", "our-orders"))
