@@ -24,13 +24,14 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
-from relay.feed.statements.kept_values import BYTES_ORDER, TEXT_ORDER, computes_alike, is_kept
+from relay.feed.statements.kept_values import BYTES_ORDER, INTEGER_ORDER, TEXT_ORDER, computes_alike, is_kept
 from relay.feed.statements.logged_changes import FedDefinition, shown
 from relay.schema_history.tables.altered_table import ColumnOrigins, column_origins
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import Column, Table
 
 _COPIES: Final = re.compile(r"\b(?:COPY|PARTITION\w*|CHECK|FOREIGN|REFERENCES|ORDER)\b", re.IGNORECASE)
+_ENGINE: Final = re.compile(r"\bENGINE\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -162,16 +163,28 @@ def _is_copied(definition: FedDefinition, before: Table, after: Table, former: M
     It does not for columns with a constant default that come, go, move or get another name, for other defaults, and for indexes.
     """
     pairs = [(former[one.name], one) for one in after.columns]
-    return (
+    return bool(
         _COPIES.search(definition.text) is not None
-        or before.engine.lower() != after.engine.lower()
+        or (before.engine and after.engine and before.engine.lower() != after.engine.lower())
+        or (not before.engine and _ENGINE.search(definition.text) is not None)
         or before.primary_key != after.primary_key
         or any((new.default or "").startswith("(") if old is None else _facts(old) != _facts(new) for old, new in pairs)
     )
 
 
-def _facts(column: Column) -> tuple[str, str, bool, str]:
-    return column.type, column.charset, column.nullable, column.extra.upper()
+def _facts(column: Column) -> tuple[object, ...]:
+    """What a change of the rows shows in, whoever tells the column: int(11) of a server is int of a statement."""
+    base, inside, unsigned = parsed_type(column)
+    sized = "" if base in INTEGER_ORDER else inside.replace(" ", "")
+    return (
+        base,
+        sized,
+        unsigned,
+        column.charset.replace("utf8mb3", "utf8"),
+        column.nullable,
+        column.stored,
+        _counts(column),
+    )
 
 
 def _read_otherwise(definition: FedDefinition, former: Column | None) -> str:

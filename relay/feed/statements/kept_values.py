@@ -30,7 +30,14 @@ def is_kept(old: Column, new: Column, strict: bool, *, pads: bool = False, conve
     if old.nullable and not new.nullable and (not strict or after == "timestamp"):
         return False  # NULL becomes the current time in a TIMESTAMP, which is no error
     if new.generated or old.generated:
-        return old.type == new.type and old.extra == new.extra and _keeps_characters(old.charset, new.charset)
+        integers = (
+            before == after and before in INTEGER_ORDER and unsigned == now_unsigned
+        )  # int(11) or int, whoever tells it
+        return (
+            (integers or old.type == new.type)
+            and old.extra == new.extra
+            and _keeps_characters(old.charset, new.charset)
+        )
     if (old.type, old.charset) == (new.type, new.charset):
         return True
     if before in INTEGER_ORDER and after in INTEGER_ORDER:
