@@ -10,6 +10,7 @@ from typing import Final
 from protocol.binlog.format_description import version_numbers
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
+from relay.schema_history.tables.default_text import told_default
 from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table, takes_foreign_keys
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
@@ -70,7 +71,7 @@ async def tables_of(
     if len(rows) > limit:
         raise TooManyColumns(f"the schema {schema} has more than {limit} columns, or all schemas together too many")
     is_of_relay = await foreign_keys.is_of_relay()
-    quoted_defaults = is_of_relay or await _quotes_defaults(source)
+    quoted_defaults = None if is_of_relay else await _quotes_defaults(source)
     columns: dict[str, list[tuple[int, Column]]] = {name: [] for name in engines}
     for table, number, name, kind, charset, collation, nullable, extra, default in rows:
         if answer_text(table) in columns:
@@ -81,7 +82,7 @@ async def tables_of(
                 answer_text(collation),
                 answer_text(nullable).upper() != "NO",
                 answer_text(extra),
-                _default(default, quoted=quoted_defaults),
+                _default(answer_text(kind), answer_text(extra), default, quoted_defaults),
             )
             columns[answer_text(table)].append((int(number), column))
     keys: dict[str, dict[str, list[_KeyPart]]] = {name: {} for name in engines}
@@ -115,12 +116,12 @@ async def _quotes_defaults(source: SchemaSource) -> bool:
     return "mariadb" in version.lower() and version_numbers(version) >= _QUOTES_DEFAULTS
 
 
-def _default(told: object, *, quoted: bool) -> str | None:
-    """A default as Column has it. The text NULL is in quotation marks: without these it is none."""
+def _default(column_type: str, extra: str, told: object, quoted: bool | None) -> str | None:
+    """A default as Column has it. `quoted`: None, a relay tells it, which has it so."""
     if told is None:
         return None
     text = answer_text(told)
-    return f"'{text}'" if text.upper() == "NULL" and not quoted else text
+    return text if quoted is None else told_default(column_type, extra, text, quoted=quoted)
 
 
 def _key(parts: Iterable[_KeyPart], *, with_prefixes: bool) -> Key:

@@ -33,6 +33,8 @@ SOME = (
     "functional",
     "ren_col",
     "gipk",
+    "computed_convert",
+    "default_kinds",
 )
 
 

@@ -12,6 +12,7 @@ from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
 from relay.feed.rows.stored_default import UNKNOWN, stored_default
+from relay.schema_history.tables.default_text import literal_text
 
 _FUNCTIONS: Final = (
     "current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value", "current_user", "current_role"
@@ -136,12 +137,12 @@ def default_value(column: LakeColumn) -> Any:
     text = source.default
     if text is None or text.strip().upper() == "NULL":
         return None if source.nullable else UNKNOWN
-    if "DEFAULT_GENERATED" in source.extra.upper() or any(word in text.lower() for word in _FUNCTIONS):
+    literal = literal_text(text)
+    if "DEFAULT_GENERATED" in source.extra.upper():
         return UNKNOWN
-    quoted = len(text) >= 2 and text[0] == text[-1] == "'"
-    if quoted:
-        text = text[1:-1].replace("''", "'").replace("\\'", "'").replace("\\\\", "\\")
-    return stored_default(column, text, quoted=quoted)
+    if literal is not None:
+        return stored_default(column, literal, quoted=True)
+    return UNKNOWN if any(word in text.lower() for word in _FUNCTIONS) else stored_default(column, text, quoted=False)
 
 
 def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows: TableRows) -> pa.Table:

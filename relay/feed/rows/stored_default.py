@@ -7,16 +7,19 @@ from typing import Any, Final
 import pyarrow as pa
 
 from protocol.binlog.schema.column_description import column_texts
-from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TIME, LakeColumn, parsed_type
+from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TEXT, TIME, LakeColumn, parsed_type
 
 UNKNOWN: Final = object()
-_INTEGER: Final = re.compile(r"-?\d+")
+_INTEGER: Final = re.compile(r"-?\d+", re.ASCII)
+_ANY_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+_BITS: Final = re.compile(r"b'([01]+)'", re.IGNORECASE)
 _DATE: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
 _DATETIME: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.(\d{1,6}))?)?")
 _CLOCK: Final = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(?:\.(\d{1,6}))?")
 # Without quotation marks it may be a number, bytes, a call or an expression: another text is stored for these.
 _NO_TEXT: Final = re.compile(
-    r"0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|[-+]?\.\d*|[-+]?\d+\.|\(.*|.*\).*", re.IGNORECASE | re.DOTALL
+    r"'.*|.*`.*|0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|[-+]?\.\d*|[-+]?\d+\.|-[0.]+|[-+]?0\d[\d.]*|[-+\d.]{31,}|\(.*|.*\).*",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -26,7 +29,9 @@ def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
     if column.kind in (BYTES, DOCUMENT):
         return UNKNOWN
     if column.kind == NUMBER:
-        return _number(column, text.strip(), base, inside)
+        return UNKNOWN if quoted and base == "bit" else _number(column, text.strip(), base, inside)
+    if not quoted and _NO_TEXT.fullmatch(text) and column.kind in (LABEL, TEXT):
+        return UNKNOWN
     if column.kind == LABEL:
         return _label(column_texts(column.source.type), text, base)
     if column.kind == TIME:
@@ -38,15 +43,19 @@ def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
         scale = int(inside.partition(",")[2] or 0)
         wanted = rf"-?(?:0|[1-9]\d*)\.\d{{{scale}}}" if scale else r"-?(?:0|[1-9]\d*)"
         return text if re.fullmatch(wanted, text) and not re.fullmatch(r"-[0.]+", text) else UNKNOWN
-    if base in ("uuid", "inet4", "inet6") or (not quoted and _NO_TEXT.fullmatch(text)):
+    if base in ("uuid", "inet4", "inet6"):
         return UNKNOWN
-    return text.rstrip(" ") if base == "char" else text
+    text = text.rstrip(" ") if base == "char" else text
+    return UNKNOWN if inside.isdigit() and len(text) > int(inside) else text
 
 
 def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
     try:
         if base == "bit":
-            return int(text[2:-1], 2) if text.lower().startswith("b'") else int(text)
+            bits = _BITS.fullmatch(text)
+            return int(bits[1], 2) if bits is not None else int(text) if _INTEGER.fullmatch(text) else UNKNOWN
+        if _ANY_NUMBER.fullmatch(text) is None:
+            return UNKNOWN
         if base == "year":
             return int(text) if re.fullmatch(r"[1-9]\d{3}", text) else UNKNOWN
         if pa.types.is_floating(column.arrow):

@@ -1,6 +1,7 @@
 """What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
@@ -23,15 +24,14 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
+from relay.feed.statements.kept_values import BYTES_ORDER, INTEGER_ORDER, TEXT_ORDER, computes_alike, is_kept
 from relay.feed.statements.logged_changes import FedDefinition, shown
-from relay.schema_history.tables.altered_table import column_origins
+from relay.schema_history.tables.altered_table import ColumnOrigins, column_origins
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import Column, Table
 
-_ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
-_TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}
-_BYTES_ORDER: Final = {"varbinary": 0, "tinyblob": 1, "blob": 2, "mediumblob": 3, "longblob": 4}
-_UNICODE: Final = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
+_COPIES: Final = re.compile(r"\b(?:COPY|PARTITION\w*|CHECK|FOREIGN|REFERENCES|ORDER)\b", re.IGNORECASE)
+_ENGINE: Final = re.compile(r"\bENGINE\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -84,15 +84,18 @@ def alteration(
                 name,
                 f"Column {one.name} is computed, by another expression perhaps than before: the binlog does not tell its new values.",
             )
-        counts = _counts(one.source) and not _counts(former) and not definition.keeps_zero
+        # NULL gets a number also where NO_AUTO_VALUE_ON_ZERO keeps 0.
+        keeps = definition.keeps_zero and not former.nullable
+        counts = _counts(one.source) and not _counts(former) and not keeps
         if counts and lake.get_field_index(former.name) >= 0 and has_zero(former.name):
             raise table_stop(
                 "column_changed",
                 place,
                 name,
-                f"Column {one.name} counts from here on (AUTO_INCREMENT): rows that had 0 in it have a number now, and the binlog does not tell which.",
+                f"Column {one.name} counts from here on (AUTO_INCREMENT): rows that had 0 or NULL in it have a number now, and the binlog does not tell which.",
             )
-        if not is_kept(former, one.source, definition.strict):
+        converted = lower not in origins.defined
+        if not is_kept(former, one.source, definition.strict, pads=definition.pads, converted=converted):
             raise table_stop(
                 "column_changed",
                 place,
@@ -101,6 +104,7 @@ def alteration(
                 "without telling which.",
             )
         made.fields[one.name] = one.arrow
+    _check_computed(definition, before, after, origins, place)
     new_names = {former: new for new, former in made.renamed.items()}
     fields = []
     for kept in lake:
@@ -116,6 +120,83 @@ def alteration(
     return ColumnsChange(schema, made.renamed, made.filled, numbered=lost)
 
 
+def _check_computed(definition: FedDefinition, before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
+    """Stored computed columns are computed anew where the statement builds the table anew, whether it names them or not.
+
+    Raises: FeedStop, where what they are computed from may be another.
+    """
+    old = {one.name.lower(): one for one in before.columns}
+    former = {one.name: old.get(origins.former.get(one.name.lower(), one.name.lower())) for one in after.columns}
+    computed = [one.name for one in after.columns if one.generated and one.stored and former[one.name] is not None]
+    copied = computed and _is_copied(definition, before, after, former)
+    for one in after.columns:
+        others = [name for name in computed if name != one.name]
+        why = others and (
+            _other_input(one, former[one.name], old, origins)
+            or (copied and _read_otherwise(definition, former[one.name]))
+        )
+        if why:
+            raise table_stop(
+                "column_changed",
+                place,
+                f"{after.schema}.{after.name}",
+                f"Column {others[0]} is computed and stored, and column {why}: where {others[0]} is computed from it, its values may "
+                "be others, and the binlog does not tell them.",
+            )
+
+
+def _other_input(one: Column, former: Column | None, old: dict[str, Column], origins: ColumnOrigins) -> str:
+    """What makes other values of columns that are computed from this one; '': nothing."""
+    lower = one.name.lower()
+    if former is None or lower in origins.added:
+        return f"{one.name} is another column now" if lower in old else ""
+    if former.name.lower() != lower and lower in old:
+        return f"{one.name} is another column now"
+    if lower in origins.defined and (one.generated or former.generated):
+        return f"{one.name} is computed, by another expression perhaps than before"
+    return "" if computes_alike(former, one) else f"{one.name} was {_told(former)} and is {_told(one)} now"
+
+
+def _is_copied(definition: FedDefinition, before: Table, after: Table, former: Mapping[str, Column | None]) -> bool:
+    """Whether a server may read and write all rows anew, by the modes and the time zone of the statement's session.
+
+    It does not for columns with a constant default that come, go, move or get another name, for other defaults, and for indexes.
+    """
+    pairs = [(former[one.name], one) for one in after.columns]
+    return bool(
+        _COPIES.search(definition.text) is not None
+        or (before.engine and after.engine and before.engine.lower() != after.engine.lower())
+        or (not before.engine and _ENGINE.search(definition.text) is not None)
+        or before.primary_key != after.primary_key
+        or any((new.default or "").startswith("(") if old is None else _facts(old) != _facts(new) for old, new in pairs)
+    )
+
+
+def _facts(column: Column) -> tuple[object, ...]:
+    """What a change of the rows shows in, whoever tells the column: int(11) of a server is int of a statement."""
+    base, inside, unsigned = parsed_type(column)
+    sized = "" if base in INTEGER_ORDER else inside.replace(" ", "")
+    return (
+        base,
+        sized,
+        unsigned,
+        column.charset.replace("utf8mb3", "utf8"),
+        column.nullable,
+        column.stored,
+        _counts(column),
+    )
+
+
+def _read_otherwise(definition: FedDefinition, former: Column | None) -> str:
+    """Why values that are read in the statement's session may be others than where the row was written; '': they are not."""
+    base = "" if former is None or former.generated else parsed_type(former)[0]
+    if former is not None and base == "timestamp":
+        return f"{former.name} is a TIMESTAMP, which the statement reads in the time zone of its session"
+    if former is not None and base == "char" and definition.pads:
+        return f"{former.name} is a CHAR, which the statement reads with PAD_CHAR_TO_FULL_LENGTH"
+    return ""
+
+
 def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa.Schema:
     """The columns that there are now, and those that were dropped."""
     made = lake_schema(columns, has_key=has_key)
@@ -125,6 +206,7 @@ def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa
 
 def _told(column: Column) -> str:
     charset = f" CHARACTER SET {column.charset}" if column.charset else ""
+    charset += f" COLLATE {column.collation}" if column.charset and column.collation else ""
     return f"{column.type}{charset}{'' if column.nullable else ' NOT NULL'}"
 
 
@@ -170,11 +252,11 @@ def _filling(one: LakeColumn) -> Any:
     if pa.types.is_decimal(one.arrow):
         return Decimal(0)
     base = parsed_type(source)[0]
-    if one.kind == TEXT and base in _TEXT_ORDER:
+    if one.kind == TEXT and base in TEXT_ORDER:
         return ""
     if one.kind == LABEL:
         return column_texts(source.type)[0] if base == "enum" else ""
-    return b"" if one.kind == BYTES and base in _BYTES_ORDER else UNKNOWN
+    return b"" if one.kind == BYTES and base in BYTES_ORDER else UNKNOWN
 
 
 def in_arrow(one: LakeColumn, value: Any) -> Any:
@@ -191,60 +273,3 @@ def in_arrow(one: LakeColumn, value: Any) -> Any:
         return value
     except (ArithmeticError, ValueError, pa.ArrowInvalid):
         return UNKNOWN
-
-
-def is_kept(old: Column, new: Column, strict: bool) -> bool:
-    """Whether no value can be another after a column's change. `strict`: the statement fails where one would."""
-    if old.nullable and not new.nullable and not strict:
-        return False
-    before, inside, unsigned = parsed_type(old)
-    after, now, now_unsigned = parsed_type(new)
-    if new.generated or old.generated:
-        return old.type == new.type and old.extra == new.extra
-    if (old.type, old.charset) == (new.type, new.charset):
-        return True
-    if before in _ORDER and after in _ORDER:
-        if unsigned == now_unsigned:
-            return _ORDER[before] <= _ORDER[after] or strict
-        return (unsigned and _ORDER[before] < _ORDER[after]) or strict
-    if before in _TEXT_ORDER and after in _TEXT_ORDER:
-        if (before == "char") != (after == "char") and after == "char":
-            return False
-        if (
-            old.charset != new.charset
-            and new.charset not in _UNICODE
-            and not (old.charset in ("utf8", "utf8mb3", "ascii") and new.charset in ("utf8", "utf8mb3"))
-        ):
-            return False
-        if _TEXT_ORDER[before] != _TEXT_ORDER[after]:
-            return _TEXT_ORDER[before] < _TEXT_ORDER[after] and (_TEXT_ORDER[after] > 1 or strict)
-        return strict or _number(inside) <= _number(now)
-    if before in _BYTES_ORDER and after in _BYTES_ORDER:
-        if _BYTES_ORDER[before] != _BYTES_ORDER[after]:
-            return _BYTES_ORDER[before] < _BYTES_ORDER[after] and (_BYTES_ORDER[after] > 1 or strict)
-        return strict or _number(inside) <= _number(now)
-    if before == after == "binary":
-        return inside == now
-    if before in ("decimal", "numeric") and after in ("decimal", "numeric"):
-        digits, places = _digits(inside)
-        more, further = _digits(now)
-        return further >= places and more - further >= digits - places and unsigned >= now_unsigned and more <= 38
-    if before == "float" and after == "double":
-        return not now and unsigned >= now_unsigned
-    if before == after and before in ("enum", "set"):
-        texts, others = column_texts(old.type), column_texts(new.type)
-        if before == "set":
-            return list(others[: len(texts)]) == list(texts)
-        return set(texts) <= set(others)
-    if before == after and before in ("datetime", "timestamp", "time"):
-        return _number(inside or "0") <= _number(now or "0")
-    return before == after and inside == now and unsigned == now_unsigned
-
-
-def _number(text: str) -> int:
-    return int(text) if text.strip().isdigit() else 0
-
-
-def _digits(inside: str) -> tuple[int, int]:
-    digits, _, places = (inside or "10,0").partition(",")
-    return int(digits or 10), int(places or 0)

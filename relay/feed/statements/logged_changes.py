@@ -59,6 +59,7 @@ _QUOTED_OR_COMMENT: Final = re.compile(
 _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
+_PAD_CHAR_TO_FULL_LENGTH: Final = 1 << 31
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
 _ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
@@ -100,6 +101,8 @@ class FedDefinition:
     """Of the server."""
     keeps_zero: bool = False
     """With NO_AUTO_VALUE_ON_ZERO."""
+    pads: bool = False
+    """With PAD_CHAR_TO_FULL_LENGTH."""
 
     @property
     def changes_columns(self) -> bool:
@@ -269,6 +272,7 @@ def _definitions(
             time=one["time"],
             version=version,
             keeps_zero=bool(mode & _NO_AUTO_VALUE_ON_ZERO),
+            pads=bool(mode & _PAD_CHAR_TO_FULL_LENGTH),
             **more,
         )
 

@@ -26,6 +26,7 @@ from relay.schema_history.tables.ddl_statement import (
     SetEngine,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.default_text import default_of_type
 from relay.schema_history.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
@@ -133,7 +134,7 @@ class _Alteration:
             case SetDefault(name, default, if_exists):
                 column = self._old.get(name.lower())
                 if column is not None:
-                    self._old[name.lower()] = replace(column, default=default)
+                    self._old[name.lower()] = replace(column, default=default_of_type(column.type, default))
                 elif not if_exists:
                     raise NotSure(f"the column {name}")
             case AddKey() | AddForeignKey():

@@ -8,6 +8,7 @@ from protocol.binlog.schema.column_charsets import codec_of_charset
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.schema_history.tables.default_text import default_of_type
 from relay.schema_history.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
@@ -64,7 +65,7 @@ class _Definition:
         self._collation: str | None = None
         self._is_binary = False
         self._references: ForeignKey | None = None
-        self._unsigned = False
+        self._unsigned = self._zerofill = False
         self._nullable = True
         self._says_null = False
         self._default: str | None = None
@@ -85,7 +86,7 @@ class _Definition:
         elif self._charset is not None and not self._reader.mariadb:
             raise NotSure("a character set of what is no text")
         if self._unsigned:
-            kind += " unsigned"
+            kind += " unsigned zerofill" if self._zerofill else " unsigned"
         nullable = self._nullable and not self._primary
         collation = self._collation_of(charset) if charset else ""
         column = Column(self._name, kind, charset, collation, nullable, " ".join(self._extra), self._default)
@@ -213,7 +214,9 @@ class _Definition:
 
     def _signs(self) -> None:
         while True:
-            if self._reader.accept("UNSIGNED") or self._reader.accept("ZEROFILL"):
+            if self._reader.accept("ZEROFILL"):
+                self._unsigned = self._zerofill = True
+            elif self._reader.accept("UNSIGNED"):
                 self._unsigned = True
             elif not self._reader.accept("SIGNED"):
                 return
@@ -308,7 +311,7 @@ class _Definition:
             self._nullable, self._says_null = True, True
         elif word == "DEFAULT":
             reader.take()
-            self._default = reader.value()
+            self._default = default_of_type(self._type, reader.value())
         elif word == "ON" and reader.word(1) == "UPDATE":
             reader.take()
             reader.take()

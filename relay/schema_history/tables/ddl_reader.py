@@ -1,10 +1,15 @@
 """What definitions are made of: names of columns, values, character sets, keys."""
 
-import re
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.default_text import (
+    expression_default,
+    introduced_default,
+    number_default,
+    text_default,
+)
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, ServerDialect
 from relay.schema_history.tables.source_table import ForeignKey
@@ -12,10 +17,8 @@ from relay.schema_history.tables.token_cursor import TokenCursor
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))
-_LIKE_NO_TEXT: Final = re.compile(
-    r"\s*NULL\s*|'.*|0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|\(.*|.*\).*", re.IGNORECASE | re.DOTALL
-)
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
+_NOW: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 
 
 class DdlReader(TokenCursor):
@@ -107,9 +110,7 @@ class DdlReader(TokenCursor):
         return name
 
     def value(self) -> str | None:
-        """A default's value: a literal without its quotation marks, if it can be told from others without them; else the
-        expression as it stands; None for NULL.
-        """
+        """A default's value, as `default_text` has it; None for NULL."""
         start = self.peek()
         if self.accept("("):
             self.at -= 1
@@ -118,16 +119,15 @@ class DdlReader(TokenCursor):
             sign = self.take().text
             number = self.number()
             self._no_operator()
-            return sign.replace("+", "") + number
+            return number_default(sign.replace("+", "") + number)
         elif self.kind is TokenKind.STRING:
             text = self.string()
             self._no_operator()
-            # What could be taken for a word or a number stays in quotation marks, as MariaDB shows every text.
-            return "'" + text.replace("'", "''") + "'" if _LIKE_NO_TEXT.fullmatch(text) else text
+            return text_default(text)
         elif self.kind is TokenKind.NUMBER:
             number = self.number()
             self._no_operator()
-            return number
+            return number_default(number)
         elif self.word() in _LITERALS:
             word = self.take().upper
             self._no_operator()
@@ -141,14 +141,21 @@ class DdlReader(TokenCursor):
             text = self.string()
             self._no_operator()
             if word not in ("B", "X"):
-                return text
+                return introduced_default(word, text, self._since(start))
         elif self.kind is TokenKind.WORD and self.word() != "NEXT":
-            self.take()
+            word = self.take().upper
             if self.word() == "(":
                 self.skip_brackets()
+            if word not in _NOW:  # a column or a function: MariaDB takes these without brackets
+                self._no_operator()
+                return expression_default(self._since(start))
         else:
             raise NotSure(f"the default {self.text()}")
         self._no_operator()
+        return self._since(start)
+
+    def _since(self, start: SqlToken) -> str:
+        """What stands in the statement from a token on."""
         return self._text[start.start : self.tokens[self.at - 1].stop]
 
     def _no_operator(self) -> None:

@@ -35,8 +35,8 @@ class Column:
     """A column. `type` as in SHOW CREATE TABLE: `int(10) unsigned`, `enum('a','b')`. Texts are empty where there is none.
 
     `collation`: of texts; empty where it is not known. `utf8_…` and `utf8mb3_…` are the same.
-    `default`: as information_schema.COLUMNS or the statement has it, `5`, `CURRENT_TIMESTAMP`; the text NULL in quotation marks;
-    None: there is none, or NULL.
+    `default`: as `default_text` has it, `5`, `CURRENT_TIMESTAMP`, an expression in brackets; a text that looks like something else in
+    quotation marks; None: there is none, or NULL.
     """
 
     name: str

@@ -128,6 +128,13 @@ def test_an_alter_that_renames_a_table_may_change_its_columns_too(clause: str, c
     assert [one.changes_columns for one in found if one.source is not None] == [changes]
 
 
+def test_a_statement_runs_by_the_modes_of_its_session() -> None:
+    (one,) = told("ALTER TABLE orders ADD b INT", sql_mode=1 << 31 | 1 << 22).definitions
+    assert (one.pads, one.strict, one.keeps_zero) == (True, True, False)
+    (one,) = told("ALTER TABLE orders ADD b INT", sql_mode=1 << 19).definitions
+    assert (one.pads, one.strict, one.keeps_zero) == (False, False, True)
+
+
 @pytest.mark.parametrize("quote", ["`", '"'])
 def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str) -> None:
     (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders").unseen

@@ -24,7 +24,8 @@ def stored(kind: str, default: str | None) -> Any:
     ("kind", "default", "value"),
     [
         ("varchar(9)", " ", " "), ("varchar(9)", "'NULL'", "NULL"), ("varchar(9)", "NULL", None), ("varchar(9)", "0x41", "?"),
-        ("varchar(9)", "'0x41'", "0x41"), ("varchar(9)", "1e3", "?"), ("varchar(9)", "007", "007"), ("varchar(9)", "x'41'", "?"),
+        ("varchar(9)", "'0x41'", "0x41"), ("varchar(9)", "1e3", "?"), ("varchar(9)", "'007'", "007"), ("varchar(9)", "007", "?"),
+        ("varchar(9)", "x'41'", "?"),
         ("varchar(9)", "user()", "?"), ("char(5)", "a  ", "a"), ("enum('A','B')", "A", "A"), ("enum('A','B')", "a", "?"),
         ("set('x','y')", "y,x", "x,y"), ("set('x','y')", "", ""), ("set('x','y')", "X", "?"), ("time", "12:00", "?"),
         ("time", "12:00:00", "12:00:00"), ("time(3)", "12:00:00", "?"), ("time(3)", "12:00:00.000", "12:00:00.000"),
@@ -33,6 +34,13 @@ def stored(kind: str, default: str | None) -> Any:
         ("datetime", "2020-01-02 03:04:05.6", "?"), ("datetime(3)", "2020-01-02 03:04:05.6", "2020-01-02 03:04:05.6"),
         ("timestamp", "2020-01-02 00:00:00", "?"), ("int(11)", "5", 5), ("int(11)", "1.5", "?"), ("float(7,2)", "0.125", "?"),
         ("double", "0.125", 0.125), ("bit(4)", "b'101'", 5), ("varbinary(3)", "a", "?"), ("uuid", "x", "?"),
+        ("bit(8)", "'1'", "?"), ("bit(8)", "1", 1), ("bit(64)", "1_0", "?"), ("double", "1_0", "?"), ("double", "nan", "?"),
+        ("varchar(9)", "(s)", "?"), ("varchar(9)", "`s`", "?"), ("varchar(9)", "'`s`'", "`s`"), ("varchar(9)", "'a' = 'b'", "?"),
+        ("enum('(s)','b')", "(s)", "?"), ("enum('(s)','b')", "'(s)'", "(s)"),
+        ("enum('0','1')", "(1)", "?"), ("enum('0','1')", "'1'", "1"),
+        ("varchar(9)", r"'(\\d)'", r"(\d)"), ("varchar(9)", r"'a\\nb'", r"a\nb"), ("varchar(9)", r"'a\nb\0'", "a\nb\0"),
+        ("varchar(9)", "'it''s'", "it's"),
+        ("varchar(2)", "a  ", "?"), ("varchar(99)", "1" * 31, "?"), ("varchar(40)", "'current_timestamp'", "current_timestamp"),
     ],
 )  # fmt: skip
 def test_a_default_is_what_a_row_has(kind: str, default: str, value: Any) -> None:

@@ -35,7 +35,7 @@ def names(*statements: str, version: str = MYSQL) -> list[str]:
 @pytest.mark.parametrize(
     ("definition", "column_type", "charset"),
     [
-        ("INTEGER(5) UNSIGNED ZEROFILL", "int(5) unsigned", ""),
+        ("INTEGER(5) UNSIGNED ZEROFILL", "int(5) unsigned zerofill", ""),
         ("INT /*!50000 unsigned */", "int unsigned", ""),
         ("INT /*!99999 unsigned */", "int", ""),
         ("SERIAL", "bigint unsigned", ""),
@@ -127,6 +127,36 @@ def test_defaults_are_kept() -> None:
     )
     assert table is not None
     assert [column.default for column in table.columns] == ["5", "x'y", "7"]
+
+
+@pytest.mark.parametrize(
+    ("column", "default"),
+    [
+        ("VARCHAR(9) DEFAULT s", "(s)"), ("VARCHAR(9) DEFAULT CURRENT_DATE", "(CURRENT_DATE)"),
+        ("DATE DEFAULT CURDATE()", "(CURDATE())"),
+        ("VARCHAR(9) DEFAULT (1 + 1)", "(1 + 1)"), ("DATETIME DEFAULT CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP"),
+        ("DATETIME(3) DEFAULT NOW(3)", "NOW(3)"), ("VARCHAR(9) DEFAULT TRUE", "'1'"), ("VARCHAR(9) DEFAULT NULL", None),
+        ("VARCHAR(9) DEFAULT 007", "'7'"), ("VARCHAR(9) DEFAULT '007'", "'007'"), ("VARCHAR(9) DEFAULT -.50", "'-0.50'"),
+        ("VARCHAR(9) DEFAULT -0.0", "'0.0'"), ("VARCHAR(9) DEFAULT '-1'", "'-1'"), ("VARCHAR(9) DEFAULT ' 1'", "' 1'"),
+        ("VARCHAR(9) DEFAULT 'now'", "'now'"), ("VARCHAR(9) DEFAULT '`a`'", "'`a`'"), ("VARCHAR(9) DEFAULT '(\\\\d)'", r"'(\\d)'"),
+        ("INT DEFAULT '007'", "7"), ("INT DEFAULT 007", "7"), ("INT DEFAULT -0", "0"),
+        ("BIT(8) DEFAULT '1'", "'1'"), ("BIT(8) DEFAULT 1", "1"),
+        ("ENUM('0','1') DEFAULT 1", "(1)"), ("ENUM('0','1') DEFAULT '1'", "'1'"), ("SET('0','1') DEFAULT 1", "(1)"),
+        ("VARCHAR(9) DEFAULT TIME'01:02:03'", "01:02:03"), ("VARCHAR(9) DEFAULT TIME'1:2:3'", "(TIME'1:2:3')"),
+        ("DATE DEFAULT DATE'2020-1-2'", "(DATE'2020-1-2')"), ("DATE DEFAULT DATE'2020-01-02'", "2020-01-02"),
+        ("VARCHAR(9) DEFAULT _latin1'é'", "(_latin1'é')"), ("VARCHAR(9) DEFAULT _latin1'e'", "e"),
+        ("VARCHAR(9) DEFAULT _ucs2'ab'", "(_ucs2'ab')"),
+        ("VARCHAR(9) DEFAULT x'41'", "x'41'"), ("VARCHAR(9) DEFAULT N'a'", "a"),
+    ],
+)  # fmt: skip
+def test_a_default_tells_whether_it_is_a_text_a_number_or_computed(column: str, default: str | None) -> None:
+    table = told(f"CREATE TABLE t (s INT, a {column})", version=MARIADB)
+    assert table is not None
+    assert table.columns[1].default == default
+    kind, _, value = column.partition(" DEFAULT ")
+    altered = told(f"CREATE TABLE t (s INT, a {kind})", f"ALTER TABLE t ALTER a SET DEFAULT {value}", version=MARIADB)
+    assert altered is not None
+    assert altered.columns[1].default == default
 
 
 @pytest.mark.parametrize(
