@@ -11,7 +11,7 @@ from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TEXT, T
 
 UNKNOWN: Final = object()
 _INTEGER: Final = re.compile(r"-?\d+", re.ASCII)
-_ANY_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+_ANY_NUMBER: Final = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?", re.ASCII | re.IGNORECASE)
 _BITS: Final = re.compile(r"b'([01]+)'", re.IGNORECASE)
 _DATE: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
 _DATETIME: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.(\d{1,6}))?)?")

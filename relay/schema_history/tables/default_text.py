@@ -10,7 +10,7 @@ _NUMBERS: Final = frozenset(
 )
 # Without quotation marks these could be taken for a number, bytes, a call, a word or an expression.
 _LIKE_NO_TEXT: Final = re.compile(
-    r"\s*NULL\s*|'.*|0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|.*[()/`].*|\s*[-+]?\s*[\d.]+\s*"
+    r"\s*+NULL\s*+|'.*|0[xb].*|[bxn]'[^']*'|_\w+\s*'.*'|[-+\d.]*e[-+\d]+|.*[()/`].*|\s*+[-+]?+\s*+[\d.]++\s*+"
     r"|(?:CURRENT_TIMESTAMP|NOW|LOCALTIME|LOCALTIMESTAMP)",
     re.IGNORECASE | re.DOTALL,
 )
