@@ -153,9 +153,8 @@ class FeedEngine:
         """One table, opened when it is asked for first."""
         if key not in self.tables:
             settings = self.settings
-            if not all(
-                choice(key) for choice in self._choices
-            ):  # it was not named for a while: what it held then is not known
+            # Of one that was not named for a while it is not known what it held then.
+            if not all(choice(key) for choice in self._choices):
                 settings = replace(settings, assume_empty=False)
             self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
             self.tables[key].missed = self.progress.missed if settings.assume_empty else None
@@ -245,6 +244,7 @@ class FeedEngine:
             batch.close()
 
     def _apply(self, batch: FeedBatch) -> None:
+        self.progress.note_choice()
         self._announce(batch)
         capitals = [key for key, part in batch.parts.items() if part.rows.num_rows and has_capitals([key])]
         if capitals and not self._has_capitals:

@@ -79,10 +79,12 @@ class ProgressTable:
         found: list[Any] = json.loads(known) if known else []
         if not self._choice or json.loads(self._choice) in found:
             return found
-        found = [*found, json.loads(self._choice)] if len(found) < _MOST_CHOICES else [[[], []]]
-        if self._table is not None:
-            self._table.set_properties({CHOICES: json.dumps(found)})
-        return found
+        return [*found, json.loads(self._choice)] if len(found) < _MOST_CHOICES else [[[], []]]
+
+    def note_choice(self) -> None:
+        """Writes down what the settings name, where that is something else: before any table goes on without one that they leave out."""
+        if self._table is not None and self._table.properties.get(CHOICES) != (found := json.dumps(self.choices())):
+            self._table.set_properties({CHOICES: found})
 
     @property
     def capitals(self) -> str | None:
