@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from relay.feed.lake.delta_files import DeltaFiles
 from relay.feed.lake.lake_names import folder_name
-from relay.feed.lake.lake_rows import evolved_batch, matching_rows, plain_schema
+from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
@@ -79,6 +79,8 @@ class DeltaLakeTable:
         for one in known:
             if one.name not in changes.column_names:  # dropped at the source: NULL from there
                 changes = changes.append_column(one, pa.nulls(changes.num_rows, one.type))
+        if any(pa.types.is_floating(known.field(one).type) for one in key):
+            changes = last_of_equal_keys(self._connection, changes, key)
         merger = self._table.merge(
             changes,
             predicate=" AND ".join(f"t.{_name(column)} = s.{_name(column)}" for column in key),

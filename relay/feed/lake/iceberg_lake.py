@@ -4,7 +4,6 @@ The place is a property of the table that is set in the same commit as the data,
 """
 
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ import pyarrow.compute as pc
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThan, LessThanOrEqual
-from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files, pyarrow_to_schema
+from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import assign_fresh_schema_ids
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import DayTransform
 
+from relay.feed.lake.iceberg_files import written_files
 from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
@@ -133,7 +133,8 @@ class IcebergLakeTable:
     ) -> None:
         """The files without the rows that go (None: none of their rows stays), and `rows`."""
         metadata, io = transaction.table_metadata, self._table.io
-        gone, made = [], []
+        gone: list[Any] = []
+        made: list[Any] = []
         for task in files:
             if leaving is None:
                 gone.append(task.file)
@@ -141,11 +142,9 @@ class IcebergLakeTable:
                 gone.append(task.file)
                 kept = (some.filter(pc.invert(leaving.of(some))) for some in self._read(metadata, task, None))
                 for one in together_as(kept, _ROWS_BYTES):
-                    # files are called by their number and this: the same one would write over the file before
-                    made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))
+                    made += written_files(metadata, io, one)
         for one in rows:
-            if one.num_rows:
-                made += list(_dataframe_to_data_files(metadata, one, io, write_uuid=uuid.uuid4()))
+            made += written_files(metadata, io, one)
         properties = {_PLACE: str(place.version)}
         update = transaction.update_snapshot(snapshot_properties=properties)
         with update.overwrite() if gone else update.fast_append() as snapshot:
@@ -350,7 +349,7 @@ class IcebergLakeTable:
                 table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
             )
             with self._table.transaction() as transaction:
-                made = list(_dataframe_to_data_files(metadata, scan.to_table(tasks=group), io, write_uuid=uuid.uuid4()))
+                made = list(written_files(metadata, io, scan.to_table(tasks=group)))
                 place = self.place
                 properties = {} if place is None else {_PLACE: str(place.version)}
                 with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:

@@ -1,6 +1,6 @@
 """Rows of a lake by keys, and with other columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import duckdb
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.rows.equal_rows import numbered
+from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 
 _PLAIN: Final = {
     pa.large_string(): pa.string(),
@@ -57,6 +58,22 @@ def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table
         connection.unregister("semi_left")
         connection.unregister("semi_right")
     return pc.is_in(left.column("i"), found.column("i").combine_chunks())
+
+
+def last_of_equal_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Net changes without those of a key that equals another's: 0 and -0 are two keys for whoever compares texts, and one for a MERGE."""
+    keys = pa.table({f"k{n}": _naive(changes.column(name)) for n, name in enumerate(key)})
+    for name in (SEQUENCE, DELETED):
+        keys = keys.append_column(name, changes.column(name))
+    connection.register("net_keys", keys.append_column("i", pa.array(range(keys.num_rows), pa.int64())))
+    try:
+        names = ", ".join(f"k{n}" for n in range(len(key)))
+        found = connection.sql(
+            f"SELECT DISTINCT ON ({names}) i FROM net_keys ORDER BY {names}, {SEQUENCE} DESC, {DELETED}"
+        ).to_arrow_table()
+    finally:
+        connection.unregister("net_keys")
+    return changes.take(found.column("i")) if found.num_rows < changes.num_rows else changes
 
 
 def together_as(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]:
