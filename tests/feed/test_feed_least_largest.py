@@ -1,5 +1,7 @@
 """The least and largest of a file's columns, by which the feed and readers pass over files: none of them hides a row."""
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,15 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
-from relay.feed.lake.lake_table import NewTable
+from relay.feed.lake.lake_table import ColumnsChange, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.spool.spool_directory import SpoolDirectory
+from relay.feed.spool.spooled_net import SpooledNet
 
 FORMATS = ["delta", "iceberg"]
 
@@ -78,3 +83,66 @@ def test_a_key_of_minus_zero_may_become_zero_and_back(tmp_path: Path, format: st
     assert [(str(k), v) for k, v in lake.rows()] == [("-0.0", 3), ("5.0", 1)]
     lake.merge((-0.0, None), (0.0, None))
     assert lake.rows() == [(5.0, 1)]
+
+
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "d": (pa.decimal128(20, 0), [Decimal(2**64 - 1), Decimal(2**63 + 1), Decimal(7), Decimal(8)]),
+    "m": (pa.decimal128(9, 2), [Decimal("-1.29"), Decimal("9999999.99"), Decimal("0.10"), Decimal("0.20")]),
+    "x": (pa.float64(), [-0.0, 1e300, 0.1, -5e-324]),
+    "f": (pa.float32(), [0.5, -3.0, 16777216.0, -0.25]),
+    "w": (pa.timestamp("us"), [datetime(2024, 1, 1, 0, 0, 0, us) for us in (1, 1999, 999999, 456789)]),
+    "z": (pa.timestamp("us", "UTC"), [datetime(1970 + n, 1, 1, 1, 1, 1, 1999, tzinfo=UTC) for n in range(4)]),
+    "y": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31), date(2024, 2, 29)]),
+    "s": (pa.string(), ["a" * 300, "\U0010ffff" * 40, "z" * 32 + "\U0010ffff" * 3, "a" * 33]),
+    "b": (pa.binary(), [b"\xff" * 40, b"", b"\x00", b"a"]),
+    "i": (pa.int64(), [2**53 + 1, -(2**63), 2**63 - 1, 0]),
+}
+
+
+def found(table: Any, column: str, value: Any) -> int:
+    dataset = table._table.to_pyarrow_dataset()
+    wanted = pc.field(column) == pa.scalar(value, dataset.schema.field(column).type)
+    return int(dataset.to_table(filter=wanted).num_rows)
+
+
+@pytest.mark.parametrize("spooled", [False, True], ids=["merged", "spooled"])
+def test_a_dataset_of_delta_has_the_rows_that_a_condition_on_any_column_is_for(tmp_path: Path, spooled: bool) -> None:
+    connection = duckdb.connect()
+    schema = pa.schema(
+        [("k", pa.int32()), *((name, kind) for name, (kind, _) in VALUES.items()), (SEQUENCE, pa.int64())]
+    )
+    table = DeltaLake(str(tmp_path / "lake"), {}, connection).create(
+        NewTable("current", ("s", "t"), schema, FeedPlace(1, 1, 4))
+    )
+    for number in range(4):
+        row = {"k": number, **{name: some[number] for name, (_, some) in VALUES.items()}, SEQUENCE: number}
+        net = pa.Table.from_pylist([{**row, DELETED: False}], schema=schema.append(pa.field(DELETED, pa.bool_())))
+        if spooled:
+            directory = SpoolDirectory(tmp_path)
+            changes = SpooledNet(connection, directory, ["k"])
+            changes.add(net)
+            table.merge_spooled(changes, ["k"], FeedPlace(1, 1, 10 + number))
+            changes.close()
+            directory.close()
+        else:
+            table.merge(net, ["k"], FeedPlace(1, 1, 10 + number))
+    lost = [(name, one) for name, (_, some) in VALUES.items() for one in some if found(table, name, one) != 1]
+    assert lost == []
+    table.compact(1 << 20)
+    lost = [(name, one) for name, (_, some) in VALUES.items() for one in some if found(table, name, one) != 1]
+    assert lost == []
+
+
+def test_a_column_of_delta_that_becomes_a_decimal_hides_no_row(tmp_path: Path) -> None:
+    lake = KeyedTable("delta", tmp_path, pa.int64(), {})
+    lake.merge((1, 1), (2, 1))
+    lake.schema = lake.schema.set(0, pa.field("k", pa.decimal128(20, 0)))
+    lake.table.evolve(ColumnsChange(lake.schema), FeedPlace(1, 1, 15))
+    large = Decimal(2**64 - 1)
+    lake.merge((large, 1), (Decimal(2), 2))
+    lake.merge((large, 2))
+    assert lake.rows() == [(1, 1), (2, 2), (large, 2)]
+    assert [found(lake.table, "k", Decimal(one)) for one in (1, 2, large)] == [1, 1, 1]
+    added = lake.schema.append(pa.field("n", pa.int32()))
+    lake.table.evolve(ColumnsChange(added), FeedPlace(1, 1, 35))
+    assert lake.table._table.to_pyarrow_dataset().to_table(filter=pc.field("n").is_null()).num_rows == 3

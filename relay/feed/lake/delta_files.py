@@ -4,7 +4,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +18,8 @@ from pyarrow.fs import PyFileSystem
 _GROUP_BYTES: Final = 8 << 20
 """Of rows in memory, which become one group of a file."""
 _TEXT_LENGTH: Final = 32
-"""Longer texts have no least and largest."""
+"""Of longer texts so many characters are told."""
+_LAST: Final = "\U0010ffff"
 
 
 class DeltaFiles:
@@ -77,26 +78,23 @@ class DeltaFiles:
 
 
 class _Spans:
-    """How many rows a file has, and between what the values of its columns are, where that can be told exactly."""
+    """How many rows a file has, and between what the values of its columns are where all files tell that."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._rows = 0
         self._nulls = dict.fromkeys(schema.names, 0)
         self._least: dict[str, Any] = {}
         self._most: dict[str, Any] = {}
-        self._names = [one.name for one in schema if _has_span(one.type)]
+        self._names = [one.name for one in schema if has_span(one.type)]
 
     def add(self, table: pa.Table) -> None:
         self._rows += table.num_rows
         for name in table.column_names:
             self._nulls[name] += table.column(name).null_count
-        for name in list(self._names):
+        for name in self._names:
             span = pc.min_max(table.column(name)).as_py()
             low, high = span["min"], span["max"]
             if low is None:
-                continue
-            if isinstance(low, str) and max(len(low), len(high)) > _TEXT_LENGTH:
-                self._names.remove(name)
                 continue
             self._least[name] = min(self._least.get(name, low), low)
             self._most[name] = max(self._most.get(name, high), high)
@@ -105,17 +103,39 @@ class _Spans:
         return json.dumps(
             {
                 "numRecords": self._rows,
-                "minValues": {name: _json_value(self._least[name]) for name in self._names if name in self._least},
-                "maxValues": {name: _json_value(self._most[name]) for name in self._names if name in self._most},
+                "minValues": {name: _least_told(self._least[name]) for name in self._names if name in self._least},
+                "maxValues": {name: _most_told(self._most[name]) for name in self._names if name in self._most},
                 "nullCount": self._nulls,
             },
             ensure_ascii=False,
         )
 
 
-def _has_span(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind))
+def has_span(kind: pa.DataType) -> bool:
+    """Whether each file tells the least and largest of such a column: delta-rs (1.6) takes columns of which some file does not for empty,
+    and its own of DECIMAL are doubles, which may be others."""
+    exact = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
+    return any(one(kind) for one in exact)
+
+
+def _least_told(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:_TEXT_LENGTH]
+    return -0.0 if isinstance(value, float) and not value else _json_value(value)
+
+
+def _most_told(value: Any) -> Any:
+    if isinstance(value, str):
+        # No text that begins so is larger than with the last character of all behind it, but those that have this one there, too.
+        short = len(value) <= _TEXT_LENGTH or value[_TEXT_LENGTH] == _LAST
+        return value if short else value[:_TEXT_LENGTH] + _LAST
+    return 0.0 if isinstance(value, float) and not value else _json_value(value)
 
 
 def _json_value(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
+    """Moments to the millisecond before: readers add one to the largest."""
+    if not isinstance(value, datetime):
+        return value.isoformat() if isinstance(value, date) else value
+    if value.tzinfo is None:
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

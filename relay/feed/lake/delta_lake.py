@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from relay.feed.lake.delta_files import DeltaFiles
+from relay.feed.lake.delta_files import DeltaFiles, has_span
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
@@ -25,6 +25,8 @@ _FILE_ROWS: Final = 1 << 14
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
+_SPANS: Final = "delta.dataSkippingStatsColumns"
+_MOST_SPANS: Final = 32
 
 
 def _writer(schema: pa.Schema) -> WriterProperties:
@@ -43,6 +45,11 @@ def _commit(place: FeedPlace | None) -> CommitProperties:
         app_transactions=[Transaction(APP_ID, place.version)],
         max_commit_retries=0,
     )
+
+
+def _spans(names: Iterable[str]) -> str:
+    """The value of _SPANS: which columns' least and largest readers take into account."""
+    return ",".join("`" + one.replace("`", "``") + "`" for one in list(names)[:_MOST_SPANS])
 
 
 class DeltaLakeTable:
@@ -76,6 +83,7 @@ class DeltaLakeTable:
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
         """Net changes, in one MERGE."""
         known = self.schema
+        self._tell_spans(known)
         for one in known:
             if one.name not in changes.column_names:  # dropped at the source: NULL from there
                 changes = changes.append_column(one, pa.nulls(changes.num_rows, one.type))
@@ -101,6 +109,7 @@ class DeltaLakeTable:
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
         """As `merge`: files that have changed keys are written anew without them, and the new rows into files of their own."""
         schema = self.schema
+        self._tell_spans(schema)
         files = DeltaFiles(self._table, schema, _FILE_BYTES)
         sizes = dict(self._table._table.get_add_file_sizes())
         dataset = self._table.to_pyarrow_dataset()
@@ -125,6 +134,21 @@ class DeltaLakeTable:
             files.actions, "append", self._table.schema(), commit_properties=_commit(place)
         )
         self._table.update_incremental()
+
+    def _tell_spans(self, schema: pa.Schema) -> None:
+        """Before a commit of rows with these columns: none of them is told that some file would not have. A commit of its own, if any."""
+        if self._by_day:
+            return
+        known = self.schema
+        told = self._table.metadata().configuration.get(_SPANS)
+        names = [one.name for one in schema if has_span(one.type)]
+        if told is not None:
+            # Files that there are tell what was told. One of a new name is in files only that are to be written.
+            before = {one.name: _spans([one.name]) for one in known}
+            listed = set(told.split(","))
+            names = [one for one in names if one not in before or before[one] in listed]
+        if _spans(names) != told:
+            self.set_properties({_SPANS: _spans(names)})
 
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
         """More rows."""
@@ -180,6 +204,7 @@ class DeltaLakeTable:
         self._overwrite(schema, iter(rows), place)
 
     def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace) -> None:
+        self._tell_spans(schema)
         write_deltalake(
             self._table,
             pa.RecordBatchReader.from_batches(schema, rows),
@@ -333,6 +358,8 @@ class DeltaLake:
         if new.day_of:
             schema = schema.append(pa.field(DAY, pa.date32()))
             properties = {**properties, _DAY_OF: new.day_of}
+        else:
+            properties = {**properties, _SPANS: _spans(one.name for one in schema if has_span(one.type))}
         made = DeltaTable.create(
             self.address(new.kind, *new.name),
             schema=schema,
