@@ -185,9 +185,9 @@ class IcebergLakeTable:
         self._refresh()
 
     def advance(self, place: FeedPlace) -> None:
-        """A commit without data."""
+        """A commit without data: a snapshot all the same, which is refused where another feed made one meanwhile; properties are not."""
         with self._table.transaction() as transaction:
-            transaction.set_properties({_PLACE: str(place.version)})
+            self._replace(transaction, (), None, (), place)
         self._refresh()
 
     def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
@@ -208,7 +208,7 @@ class IcebergLakeTable:
                     rows = (pa.Table.from_batches([evolved_batch(batch, filled)], schema=schema) for batch in reader)
                     self._replace(transaction, files, None, together_as(rows, _ROWS_BYTES), place)
             else:
-                transaction.set_properties({_PLACE: str(place.version)})
+                self._replace(transaction, (), None, (), place)
         self._refresh()
 
     @staticmethod
@@ -276,10 +276,7 @@ class IcebergLakeTable:
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
             self._take_columns(transaction, schema)
-            if files:
-                self._replace(transaction, files, None, [], place)
-            else:
-                transaction.set_properties({_PLACE: str(place.version)})
+            self._replace(transaction, files, None, (), place)
         self._refresh()
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
