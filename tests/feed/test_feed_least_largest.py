@@ -85,6 +85,14 @@ def test_a_key_of_minus_zero_may_become_zero_and_back(tmp_path: Path, format: st
     assert lake.rows() == [(5.0, 1)]
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_key_that_no_lake_has_may_go(tmp_path: Path, format: str) -> None:
+    lake = KeyedTable(format, tmp_path, pa.date32(), {})
+    lake.merge((date(2024, 2, 29), 1))
+    lake.merge((None, None))  # 0000-00-00
+    assert lake.rows() == [(date(2024, 2, 29), 1)]
+
+
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "d": (pa.decimal128(20, 0), [Decimal(2**64 - 1), Decimal(2**63 + 1), Decimal(7), Decimal(8)]),
     "m": (pa.decimal128(9, 2), [Decimal("-1.29"), Decimal("9999999.99"), Decimal("0.10"), Decimal("0.20")]),

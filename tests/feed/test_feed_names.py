@@ -14,7 +14,8 @@ from tests.support.feed_lake import SmallFeed, copied_binlogs
 pytestmark = pytest.mark.interop
 
 NAMES = [("shop.eu", "t"), ("shop", "eu.t"), ("shop", "t"), ("shop", "T"), ("shop__changes", "t"), ("shop_", "t"), ("Shop", "t"),
-         ("binlog_relay", "_feed"), ("shop/eu", "../t"), ("sh'op", "t%20")]  # fmt: skip
+         (" shop", "t"), ("shop.", "t"), ("@0020shop", "t"), ("binlog_relay", "_feed"),
+         ("shop/eu", "../t"), ("sh'op", "t%20")]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,8 @@ class IcebergLakeTable:
         """The files that may have a key between the least and the largest."""
         found: BooleanExpression = AlwaysTrue()
         for name, (low, high) in spans.items():
-            found = And(found, _between(name, low, high))
+            if low is not None:  # else each key is one that no lake has, as 0000-00-00
+                found = And(found, _between(name, low, high))
         return iter(self._table.scan(row_filter=found).plan_files())
 
     def _replace(
