@@ -383,8 +383,8 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute(
-            "SELECT COLUMN_NAME, IF(NUMERIC_PRECISION > 38, 'long', DATA_TYPE) FROM information_schema.COLUMNS "
-            "WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
+            "SELECT COLUMN_NAME, IF(DATA_TYPE = 'decimal' AND NUMERIC_PRECISION > 38, 'long', DATA_TYPE) "
+            "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
             "ORDER BY ORDINAL_POSITION",
             (schema, table),
         )
