@@ -16,6 +16,7 @@ from relay.feed.snapshot.table_snapshot import (
     TableSnapshot,
     begin_snapshot,
     catch_up,
+    check_source,
     load_static,
     snapshots_begun,
 )
@@ -56,16 +57,18 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
             for key in keys:
                 load_static(engine, rows, key, _place(engine, wanted.position), source.chunk_rows, say)
         return
-    begun = set(snapshots_begun(engine))
     with SourceRows(source) as rows:
+        check_source(engine, rows)
         stopped = _stopped_at(engine)
+        # One that has begun cannot go on behind what stops the feed, or in other binlogs.
+        begun = {key for key in snapshots_begun(engine) if stopped is None or not _is_behind(stopped, key, wanted)}
         place = engine.reading.newest()
         if place < engine.place and wanted.all_tables:  # the archive is another than the one that was fed
             engine.progress.fall_back(place, engine.reading.text(place))
         for key in keys:
             if key not in begun:
                 # Where the feed cannot pass a table, its changes have a gap.
-                skip = wanted.all_tables or (stopped is not None and stopped.table == ".".join(key))
+                skip = wanted.all_tables or (stopped is not None and _is_behind(stopped, key, wanted))
                 begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
             for table in engine.tables.values():
@@ -87,6 +90,11 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     raise
                 say(str(stop))
     engine.close()
+
+
+def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bool:
+    """Whether a table that is wanted is to begin behind a stop."""
+    return wanted.all_tables or stopped.table == ".".join(key)
 
 
 def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
