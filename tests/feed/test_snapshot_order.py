@@ -240,3 +240,11 @@ def test_rows_of_another_server_than_the_relays_source_are_not_loaded(
     for word in ("snapshot", "verify"):
         told = feed(config, word, "--table", "shop.elsewhere")
         assert told.returncode == 1 and "source_is_another" in told.stderr
+
+
+def test_a_snapshot_without_a_change_writes_down_which_tables_there_are(tmp_path: Path, mariadb: Source) -> None:
+    server, running = mariadb
+    server.execute_many(["USE shop", "CREATE TABLE quiet (id INT PRIMARY KEY)", "INSERT INTO quiet VALUES (1)"])
+    config = settings(tmp_path, server, running, tables=["shop.quiet"])
+    assert feed(config, "snapshot", "--table", "shop.quiet").returncode == 0
+    assert [one["table"] for one in current(config, "", "", "_feed").to_pylist()] == ["quiet"]

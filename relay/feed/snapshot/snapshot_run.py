@@ -56,6 +56,7 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         with SourceRows(there) as rows:
             for key in keys:
                 load_static(engine, rows, key, _place(engine, wanted.position), source.chunk_rows, say)
+        _announce(engine, keys)
         return
     with SourceRows(source) as rows:
         check_source(engine, rows)
@@ -78,7 +79,7 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                 _give_up(engine, {*keys, *begun}, place)
             # Behind all that: until each table is to be loaded anew, the feed must not go on in other binlogs.
             engine.progress.forget_binlogs()
-        engine.stand()
+        _announce(engine, keys)
         for key in keys:
             if _has_key(engine, key, place):
                 TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
@@ -90,6 +91,14 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     raise
                 say(str(stop))
     engine.close()
+
+
+def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
+    """Stands where the tables are, and writes down that there are these: the archive may not name them any more when it is opened again."""
+    engine.stand()
+    if not set(engine.progress.tables()).issuperset(keys):
+        engine.progress.note(engine.place, engine.tables.values(), engine.reading.told(engine.place), engine.last_time)
+        engine.progress.write()
 
 
 def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bool:
