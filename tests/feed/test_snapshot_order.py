@@ -248,3 +248,26 @@ def test_a_snapshot_without_a_change_writes_down_which_tables_there_are(tmp_path
     config = settings(tmp_path, server, running, tables=["shop.quiet"])
     assert feed(config, "snapshot", "--table", "shop.quiet").returncode == 0
     assert [one["table"] for one in current(config, "", "", "_feed").to_pylist()] == ["quiet"]
+
+
+def test_a_negative_zero_is_the_same_key_and_the_same_row_as_zero(tmp_path: Path, mysql97: Source) -> None:
+    server, running = mysql97
+    tables = ["shop.zeros", "shop.bare_zeros"]
+    server.execute_many(
+        [
+            "USE shop",
+            "CREATE TABLE zeros (d DOUBLE PRIMARY KEY, n INT)",
+            "INSERT INTO zeros VALUES (-0e0, 1)",
+            "CREATE TABLE bare_zeros (d DOUBLE, f FLOAT)",
+            "INSERT INTO bare_zeros VALUES (-0e0, -0e0), (0, 1)",
+        ]
+    )
+    config = settings(tmp_path, server, running, tables=tables, modes=["current"])
+    assert feed(config, "snapshot", "--all").returncode == 0
+    server.execute_many(["USE shop", "UPDATE zeros SET d = 0e0, n = 2", "UPDATE bare_zeros SET f = 3 WHERE f = 0"])
+    archived(mysql97)
+    fed = feed(config, "--once")
+    assert fed.returncode == 0, fed.stderr
+    assert [(one["d"], one["n"]) for one in current(config, "shop", "zeros").to_pylist()] == [(0, 2)]
+    assert sorted(one["f"] for one in current(config, "shop", "bare_zeros").to_pylist()) == [1, 3]
+    assert feed(config, "verify").returncode == 0

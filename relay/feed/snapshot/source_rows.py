@@ -255,10 +255,8 @@ def _shown(one: LakeColumn) -> str:
     """A column so that SELECT gives all of its value."""
     name = quoted(one.name)
     base = one.source.type.split("(")[0].split(" ")[0].lower()
-    if base == "float":
-        return f"{name} * 1e0"  # which leaves -0 as it is
-    if base == "bit":
-        return f"{name} + 0"
+    if base in ("float", "bit"):
+        return f"{name} + 0e0" if base == "float" else f"{name} + 0"
     if base == "vector":
         return f"CAST({name} AS BINARY)"  # PyMySQL takes it for a text
     if one.kind == TIME or base in ("time", "decimal", "json"):
@@ -309,7 +307,7 @@ def _value(value: Any, one: LakeColumn) -> Any:
     if pa.types.is_integer(one.arrow):
         return int(value)
     if pa.types.is_floating(one.arrow):
-        return float(value)
+        return float(value) + 0.0  # -0 is 0, as it is in images
     return str(value) if pa.types.is_string(one.arrow) else value
 
 
