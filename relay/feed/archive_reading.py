@@ -231,6 +231,29 @@ class ArchiveReading:
                         found.append(FeedPlace.at(one["file"], one["transaction"]).version)
         return frozenset(found)
 
+    def prepared_tables(self, start: FeedPlace, end: FeedPlace) -> dict[FeedPlace, frozenset[TableName]]:
+        """Where the XA transactions begin that were prepared in [start, end), and the tables that they change."""
+        found = {}
+        with self._reader("transactions", ("file", "start", "tables", "closed_by"), start, end, {}) as reader:
+            for batch in reader:
+                prepared = batch.filter(pc.fill_null(pc.equal(batch.column("closed_by"), "xa_prepare"), False))
+                for one in prepared.to_pylist():
+                    if one["start"] is not None:
+                        names = (key for name in one["tables"] or () for key in readings(name))
+                        found[FeedPlace.at(one["file"], one["start"])] = frozenset(names)
+        return found
+
+    def xa_statements(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
+        """The statements in [start, end) that begin, end and commit XA transactions, in order, with where their transactions begin."""
+        found = []
+        with self._reader("statements", ("file", "transaction", "statement"), start, end, {}) as reader:
+            for batch in reader:
+                of_xa = batch.filter(pc.fill_null(pc.starts_with(batch.column("statement"), "XA "), False))
+                for one in of_xa.to_pylist():
+                    if one["transaction"] is not None:
+                        found.append((FeedPlace.at(one["file"], one["transaction"]), one["statement"]))
+        return found
+
     def used_temporary(self, place: FeedPlace) -> bool:
         """Whether the statement there used a temporary table, or something else of its connection alone."""
         return bool(int.from_bytes(self._bytes(place, HEADER_SIZE)[FLAGS], "little") & OF_ONE_CONNECTION)

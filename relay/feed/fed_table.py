@@ -445,7 +445,7 @@ class FedTable:
     def _is_touched(self, one: UnseenChange, batch: FeedBatch, part: TablePart) -> bool:
         if one.rollback_in is not None:
             return bool(part.rows.num_rows) and one.start.version in part.rows.places()
-        if one in part.unseen or one.words is None or self._settings.every_statement:
+        if one in part.unseen or one.words is None or (self._settings.every_statement and not one.of_rows):
             return True
         return one.names(self.key)
 

@@ -15,6 +15,7 @@ from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, in_lower_case, logged_changes
+from relay.feed.xa_commits import xa_commits
 from relay.schema_history.tables.source_table import TableName
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
@@ -133,6 +134,8 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
     plain = pc.all(pc.is_in(transactions.column("kind"), pa.array(["row", "none"]))).as_py()
     _add_statements(reading, batch, transactions, tables, plain=plain is not False)
     batch.unseen += [UnseenChange(place, None, reason) for place, reason in reading.gaps(start, end)]
+    if pc.any(pc.equal(transactions.column("closed_by"), "xa_commit")).as_py():
+        batch.unseen += xa_commits(reading, start, end)
     cut = _rename_cut(batch)
     if cut is None:
         return batch

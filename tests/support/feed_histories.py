@@ -28,6 +28,12 @@ _WIDER = {
 _WITH_DEFAULTS = (
     ("INT", "7"), ("VARCHAR(20) CHARACTER SET utf8mb4", "'grün'"), ("DECIMAL(12,3)", "1.5"), ("DOUBLE", "0.1")
 )  # fmt: skip
+# Of the fourth table: what a lake compares rows by, in files' least and largest values too.
+_KEY_TYPES = (
+    "DECIMAL(20,0)", "DECIMAL(38,10)", "DECIMAL(9,3)", "BIGINT UNSIGNED", "DATETIME(6)", "TIMESTAMP(6)", "DATE", "TIME(3)", "YEAR",
+    "BINARY(6)", "VARBINARY(12)", "CHAR(20) CHARACTER SET latin1", "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "DOUBLE",
+    "BIT(40)", "TINYINT UNSIGNED", "ENUM('b','a','ü','c','d')", "SET('x','y','z')",
+)  # fmt: skip
 _WORDS = ("", "a", "grün", "x" * 20, '{"base64": "no"}', "it's", 'q"\\', "\t|", "ÿ")
 
 
@@ -70,15 +76,17 @@ class FeedHistory:
         self.run(f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4")
         self.run(f"USE {self.schema}")
         self.run("SET time_zone = '+05:30', sql_mode = 'STRICT_TRANS_TABLES'")
-        for name, key in (("one", ("id",)), ("two", ("k", "n")), ("none", ())):
+        for name, key in (("one", ("id",)), ("two", ("k", "n")), ("none", ()), ("typed", ("w",))):
             self.create(name, key)
 
     def create(self, name: str, key: tuple[str, ...]) -> None:
         """A table with columns of random types."""
         table = HistoryTable(name, key)
-        columns = (
-            {"id": "BIGINT"} if key != ("k", "n") else {"k": "VARCHAR(12) CHARACTER SET utf8mb4", "n": "INT UNSIGNED"}
-        )
+        columns = {"id": "BIGINT"}
+        if key == ("k", "n"):
+            columns = {"k": "VARCHAR(12) CHARACTER SET utf8mb4", "n": "INT UNSIGNED"}
+        elif key == ("w",):
+            columns = {"w": self.chance.choice(_KEY_TYPES)}
         types = (*_TYPES, "JSON") if self._json else _TYPES
         table.columns = {**columns, **{f"c{n}": self.chance.choice(types) for n in range(self.chance.randint(2, 9))}}
         body = [f"`{one}` {kind}" + (" NOT NULL" if one in key else "") for one, kind in table.columns.items()]
@@ -147,6 +155,10 @@ class FeedHistory:
                 self.run(f"UPDATE `{table.name}` SET {sets} {self.where(table)}")
         elif verb == "delete":
             self.run(f"DELETE FROM `{table.name}` {self.where(table)}")
+        elif table.key == ("w",):
+            self.run(
+                f"UPDATE `{table.name}` SET `w` = {self.typed_key(table.columns['w'])} {self.where(table)} LIMIT 1"
+            )
         elif table.key:
             one = table.key[-1]
             self.run(f"UPDATE `{table.name}` SET `{one}` = `{one}` + {chance.randint(1, 40)} {self.where(table)}")
@@ -156,7 +168,12 @@ class FeedHistory:
         return (
             "("
             + ", ".join(
-                self.key_value(one) if one in ("id", "k", "n") else self.value(table.columns[one]) for one in names
+                self.key_value(one)
+                if one in ("id", "k", "n")
+                else self.typed_key(table.columns[one])
+                if one == "w"
+                else self.value(table.columns[one])
+                for one in names
             )
             + ")"
         )
@@ -170,8 +187,36 @@ class FeedHistory:
             return str(self._next)
         return str(self.chance.randint(1, max(self._next, 2)))
 
+    def typed_key(self, kind: str) -> str:
+        """One of some forty values of a key's type, in SQL: some differ in their last digit or byte only."""
+        n = self.chance.randint(0, 39)
+        base = kind.split("(")[0].split(" ")[0]
+        if base == "DECIMAL":
+            whole, places = (int(one) for one in kind[8:-1].split(","))
+            return str(Decimal((n % 4 == 0, (*(9,) * (whole - 2), *divmod(n, 10)), -places)))
+        if base in ("BIGINT", "BIT"):
+            return str(n if n % 4 == 0 else (1 << 39 if base == "BIT" else (1 << 64) - 50) + n)
+        if base == "DOUBLE":
+            return f"{'-' * (n % 4 == 1)}{n % 5}.{n}e{(n % 3) * 100}"
+        if base in ("DATETIME", "TIMESTAMP"):
+            return f"'20{n % 3 + 10}-03-01 00:00:00.0000{n:02}'"
+        if base == "DATE":
+            return f"'{(1000, 2000, 9999)[n % 3]}-01-{n % 28 + 1:02}'"
+        if base == "TIME":
+            return f"'{'-' * (n % 2)}{(0, 100, 838)[n % 3]}:00:00.0{n:02}'"
+        if base in ("TINYINT", "YEAR"):
+            return str(n + (216 if base == "TINYINT" else 2000))
+        if base in ("BINARY", "VARBINARY"):
+            return f"x'{n % 3 * 127:02x}{n:02x}{'00' * (n % 4)}'"
+        if base in ("CHAR", "VARCHAR"):
+            return f"'{('a', 'A', 'ÿ', 'z')[n % 4] * 17}{n // 4:02}'"
+        return f"'{('b', 'a', 'ü', 'c', 'd')[n % 5]}'" if base == "ENUM" else str(n % 8)
+
     def where(self, table: HistoryTable) -> str:
         """Some rows."""
+        if "w" in table.columns:
+            kind = table.columns["w"]
+            return f"WHERE `w` IN ({', '.join(self.typed_key(kind) for _ in range(self.chance.randint(1, 8)))})"
         last = "id" if "id" in table.columns else "n"
         low = self.chance.randint(0, max(self._next, 1))
         return f"WHERE `{last}` BETWEEN {low} AND {low + self.chance.randint(0, 8)}"
@@ -182,7 +227,7 @@ class FeedHistory:
         table = chance.choice(list(self.tables.values())) if self.tables else None
         if table is None:
             return
-        free = [one for one in table.columns if one not in (*table.key, "id")]
+        free = [one for one in table.columns if one not in (*table.key, "id", "w")]
         verb = chance.choice(
             (
                 "add",
@@ -287,8 +332,10 @@ class FeedHistory:
         if table.key:
             if self.run(f"ALTER TABLE `{table.name}` DROP PRIMARY KEY"):
                 table.key = ()
-        elif self.run(f"ALTER TABLE `{table.name}` ADD PRIMARY KEY (id)"):
-            table.key = ("id",)
+        else:
+            column = "w" if "w" in table.columns else "id"
+            if self.run(f"ALTER TABLE `{table.name}` ADD PRIMARY KEY ({column})"):
+                table.key = (column,)
 
     def value(self, kind: str) -> str:
         """A value of a type, in SQL."""
@@ -336,8 +383,8 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute(
-            "SELECT COLUMN_NAME, IF(NUMERIC_PRECISION > 38, 'long', DATA_TYPE) FROM information_schema.COLUMNS "
-            "WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
+            "SELECT COLUMN_NAME, IF(DATA_TYPE = 'decimal' AND NUMERIC_PRECISION > 38, 'long', DATA_TYPE) "
+            "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
             "ORDER BY ORDINAL_POSITION",
             (schema, table),
         )

@@ -24,6 +24,7 @@ import pyarrow as pa
 from deploy.servers import SERVERS, Server
 from relay.feed.feed_config import FeedSection, load_feed_config
 from relay.feed.feed_run import open_connection, open_lake
+from relay.feed.lake.iceberg_lake import IcebergLakeTable
 from relay.feed.lake.lake_table import STALE_FROM
 from tests.support.feed_histories import FeedHistory, document_columns, lake_rows, true_rows
 from tests.support.free_port import free_port
@@ -107,7 +108,7 @@ class FedHistory:
         self.spools = seed % 2 == 1
         self.outcome = FeedOutcome(1)
         self.feed = FeedProcess(self.config)
-        self.marks: list[tuple[str, int, set[str], list[str], Any]] = []
+        self.marks: list[tuple[str, int, dict[str, int], set[str], list[str], Any]] = []
         self._write()
 
     def _write(self) -> None:
@@ -173,7 +174,8 @@ class FedHistory:
                 self.outcome.stale += 1
             elif found is not None:
                 documents = document_columns(self.server, self.history.schema, name)
-                self.marks.append((name, found.version, documents, *true_rows(self.server, self.history.schema, name)))
+                shown = true_rows(self.server, self.history.schema, name)
+                self.marks.append((name, found.version, _column_ids(found), documents, *shown))
 
     def lake(self) -> Any:
         """Its lake."""
@@ -183,16 +185,19 @@ class FedHistory:
     def compare(self) -> None:
         """Every marked table as it was then, by time travel, with what the source showed."""
         lake = self.lake()
-        for name, version, documents, columns, rows in self.marks:
+        for name, version, ids, documents, columns, rows in self.marks:
             table = lake.open("current", self.history.schema, name)
             if table.properties.get(STALE_FROM):
                 self.outcome.stale += 1
                 continue
             with table.scan(version=version) as reader:
                 found = reader.read_all()
+            # Iceberg shows a snapshot with the columns of its time, and a RENAME makes none.
+            before = {number: one for one, number in _column_ids(table, version).items()}
+            found = found.rename_columns({before[number]: one for one, number in ids.items() if number in before})
             for one in columns:
                 if one not in found.column_names:
-                    # Iceberg shows a snapshot with the columns of its time: a later one without values is not among them.
+                    # Nor does a column without values.
                     found = found.append_column(one, pa.nulls(found.num_rows))
             kept = lake_rows(found, columns, documents)
             self.outcome.tables += 1
@@ -204,6 +209,16 @@ class FedHistory:
                 self.outcome.wrong.append(
                     f"{name} at version {version}: {columns}\n    lake  {more}\n    source {less}"
                 )
+
+
+def _column_ids(table: Any, version: int | None = None) -> dict[str, int]:
+    """Iceberg's numbers of the columns as they are, or of a snapshot; of Delta none."""
+    if not isinstance(table, IcebergLakeTable):
+        return {}
+    of = table._table
+    snapshot = of.snapshot_by_id(version) if version else None
+    schema = of.schema() if snapshot is None or snapshot.schema_id is None else of.schemas()[snapshot.schema_id]
+    return {one.name: one.field_id for one in schema.fields}
 
 
 def run_histories(

@@ -127,6 +127,8 @@ class UnseenChange:
     brings: bool = False
     """It is an INSERT or LOAD DATA."""
     position: int = 0
+    of_rows: bool = False
+    """Rows tell which tables it changes: no others, through triggers or views."""
 
     def names(self, key: TableName) -> bool:
         """Whether the statement may name the table."""
