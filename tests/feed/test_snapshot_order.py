@@ -250,6 +250,18 @@ def test_a_snapshot_without_a_change_writes_down_which_tables_there_are(tmp_path
     assert [one["table"] for one in current(config, "", "", "_feed").to_pylist()] == ["quiet"]
 
 
+def test_a_lake_that_fails_while_tables_are_compared_is_told_and_is_no_internal_error(
+    tmp_path: Path, mariadb: Source
+) -> None:
+    server, running = mariadb
+    server.execute_many(["USE shop", "CREATE TABLE broken (id INT PRIMARY KEY)", "INSERT INTO broken VALUES (1)"])
+    config = settings(tmp_path, server, running, tables=["shop.broken"])
+    assert feed(config, "snapshot", "--table", "shop.broken").returncode == 0
+    max((tmp_path / "lake/current/shop/broken/_delta_log").glob("*.json")).write_text("{")
+    told = feed(config, "verify")
+    assert told.returncode == 3 and "run it again" in told.stderr and "Internal error" not in told.stderr
+
+
 def test_a_negative_zero_is_the_same_key_and_the_same_row_as_zero(tmp_path: Path, mysql97: Source) -> None:
     server, running = mysql97
     tables = ["shop.zeros", "shop.bare_zeros"]

@@ -70,6 +70,14 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             raise CommandFailed(str(stop), FINDINGS) from None
         except NothingToRead as error:
             raise CommandFailed(str(error), WRONG_USE) from None
+        except Exception as error:
+            from relay.feed.feed_run import is_passing, told
+
+            if isinstance(error, OSError) or not is_passing(error):
+                raise
+            raise CommandFailed(
+                f"The lake did not do it: {told(error)} What is committed stays: run it again.", SOURCE_UNREACHABLE
+            ) from None
         finally:
             signal.signal(signal.SIGTERM, before)
 
