@@ -149,6 +149,11 @@ class ArchiveReading:
         except FeedStop:
             return None
 
+    def server_id(self, place: FeedPlace) -> int | None:
+        """Of the server that wrote the binlog of a place; None: it does not say so."""
+        path = self._file(place)[1]
+        return read_head(self._store, AuditedFile(path, path)).server_id
+
     def _begun(self, path: str) -> datetime | None:
         return read_head(self._store, AuditedFile(path, path)).begun
 

@@ -422,9 +422,12 @@ class FedTable:
             self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
 
     def _freshen(self) -> None:
-        """Behind TRUNCATE and DROP all is known."""
-        if self.current is not None and self.current.properties.get(STALE_FROM):
-            self.current.set_properties({STALE_FROM: "", STALE_REASON: ""})
+        """Behind TRUNCATE and DROP all is known, and nothing is left for a snapshot to load."""
+        if self.current is None:
+            return
+        known = self.current.properties
+        if known.get(STALE_FROM) or known.get(SNAPSHOT):
+            self.current.set_properties({STALE_FROM: "", STALE_REASON: "", SNAPSHOT: ""})
 
     # ---- what the binlog does not tell ----
 

@@ -299,11 +299,11 @@ def test_a_table_without_a_key_is_loaded_and_compared_as_a_whole(
     server.sql("DROP TABLE shop.bare")
 
 
-def current(config: Path, schema: str, table: str) -> Any:
+def current(config: Path, schema: str, table: str, kind: str = "current") -> Any:
     from relay.feed.feed_config import load_feed_config
     from relay.feed.feed_run import open_connection, open_lake
 
     section = load_feed_config(config)
-    found = open_lake(section, open_connection(section)).open("current", schema, table)
+    found = open_lake(section, open_connection(section)).open(kind, schema, table)
     assert found is not None
     return found.scan().read_all()

@@ -70,6 +70,14 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             raise CommandFailed(str(stop), FINDINGS) from None
         except NothingToRead as error:
             raise CommandFailed(str(error), WRONG_USE) from None
+        except Exception as error:
+            from relay.feed.feed_run import is_passing, told
+
+            if isinstance(error, OSError) or not is_passing(error):
+                raise
+            raise CommandFailed(
+                f"The lake did not do it: {told(error)} What is committed stays: run it again.", SOURCE_UNREACHABLE
+            ) from None
         finally:
             signal.signal(signal.SIGTERM, before)
 
@@ -176,6 +184,7 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
         from relay.feed.rows.feed_stop import FeedStop
         from relay.feed.snapshot.source_rows import SourceRows
         from relay.feed.snapshot.table_comparison import TableComparison
+        from relay.feed.snapshot.table_snapshot import check_source
 
         if section.source is None:
             raise CommandFailed(
@@ -183,15 +192,31 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
             )
         found = False
         with opened_engine(section) as engine, SourceRows(section.source) as source:
+            check_source(engine, source)
+            known = {table.name for table in engine.tables.values()}
+            for name in tables:
+                if name not in known:
+                    raise FeedStop(
+                        "table_not_fed",
+                        name,
+                        "The lake has no such table.",
+                        "Give SCHEMA.TABLE as `feed status` has it.",
+                    )
             for key, table in sorted(engine.tables.items()):
-                if table.current is None or (tables and table.name not in tables):
+                if tables and table.name not in tables:
+                    continue
+                if table.current is None:
+                    if table.may_have_current:
+                        say(f"{table.name}: not compared. It waits for a snapshot.")
+                    found = found or bool(tables)
                     continue
                 try:
                     outcome = TableComparison(engine, source, key, section.source.chunk_rows).run()
                 except FeedStop as stop:
-                    if stop.name != "no_key":
+                    if stop.name not in ("no_key", "not_kept"):
                         raise
                     say(f"{table.name}: not compared. {stop}")
+                    found = found or bool(tables) or stop.name == "not_kept"
                     continue
                 found = found or not outcome.same
                 if as_json:

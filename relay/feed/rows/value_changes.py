@@ -61,9 +61,13 @@ def value_changes(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows
     }
     for one in rows.columns:
         columns[f"a{positions[one.name]}"] = _typed_column(changes.column(f"a{positions[one.name]}"), one)
-    for one in rows.key_columns if not inserts_only else ():
+    for one in rows.key_columns:
         name = f"b{positions[one.name]}"
-        columns[name] = _typed_column(changes.column(name), one)
+        if not inserts_only:
+            columns[name] = _typed_column(changes.column(name), one)
+        for text in (f"a{positions[one.name]}", name) if pa.types.is_floating(one.arrow) else ():
+            if text in columns:  # 0 and -0 are one key
+                columns[text] = pc.replace_substring_regex(columns[text], "^-0([.]0)?$", "0")
     connection.register("plain", pa.table(columns))
     try:
         return _net(connection, rows, positions, key, inserts_only=inserts_only)

@@ -16,6 +16,7 @@ from relay.feed.snapshot.table_snapshot import (
     TableSnapshot,
     begin_snapshot,
     catch_up,
+    check_source,
     load_static,
     snapshots_begun,
 )
@@ -55,17 +56,20 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         with SourceRows(there) as rows:
             for key in keys:
                 load_static(engine, rows, key, _place(engine, wanted.position), source.chunk_rows, say)
+        _announce(engine, keys)
         return
-    begun = set(snapshots_begun(engine))
     with SourceRows(source) as rows:
+        check_source(engine, rows)
         stopped = _stopped_at(engine)
+        # One that has begun cannot go on behind what stops the feed, or in other binlogs.
+        begun = {key for key in snapshots_begun(engine) if stopped is None or not _is_behind(stopped, key, wanted)}
         place = engine.reading.newest()
         if place < engine.place and wanted.all_tables:  # the archive is another than the one that was fed
             engine.progress.fall_back(place, engine.reading.text(place))
         for key in keys:
             if key not in begun:
                 # Where the feed cannot pass a table, its changes have a gap.
-                skip = wanted.all_tables or (stopped is not None and stopped.table == ".".join(key))
+                skip = wanted.all_tables or (stopped is not None and _is_behind(stopped, key, wanted))
                 begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
             for table in engine.tables.values():
@@ -75,7 +79,7 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                 _give_up(engine, {*keys, *begun}, place)
             # Behind all that: until each table is to be loaded anew, the feed must not go on in other binlogs.
             engine.progress.forget_binlogs()
-        engine.stand()
+        _announce(engine, keys)
         for key in keys:
             if _has_key(engine, key, place):
                 TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
@@ -87,6 +91,19 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     raise
                 say(str(stop))
     engine.close()
+
+
+def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
+    """Stands where the tables are, and writes down that there are these: the archive may not name them any more when it is opened again."""
+    engine.stand()
+    if not set(engine.progress.tables()).issuperset(keys):
+        engine.progress.note(engine.place, engine.tables.values(), engine.reading.told(engine.place), engine.last_time)
+        engine.progress.write()
+
+
+def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bool:
+    """Whether a table that is wanted is to begin behind a stop."""
+    return wanted.all_tables or stopped.table == ".".join(key)
 
 
 def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -20,12 +21,17 @@ from relay.feed.rows.net_changes import TableRows
 from relay.schema_history.tables.source_table import TableName
 
 _FLOAT: Final = struct.Struct("f")
+_DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
+_IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
+"""Texts of a JSON document, and its numbers that have more than 15 digits."""
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
 _ROWS_AT_ONCE: Final = 50_000
 _GAVE_WAY: Final = (1205, 1213)
 """Lock wait timeout, deadlock."""
+_NO_TABLE: Final = (1049, 1146)
+"""Unknown database, no such table."""
 
 
 def quoted(name: str) -> str:
@@ -90,6 +96,20 @@ class SourceRows:
                 break
         return self._run(statement, values)
 
+    def server_id(self) -> int:
+        """The server's."""
+        return int(self._run("SELECT @@server_id")[0][0])
+
+    def has_table(self, key: TableName) -> bool:
+        """Whether there is such a table. Raises: FeedStop, where the account may not see it."""
+        try:
+            self._cursor.execute(f"SELECT 1 FROM {quoted(key[0])}.{quoted(key[1])} LIMIT 0", ())
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _NO_TABLE:
+                return False
+            raise _refused("SELECT 1", error) from None
+        return True
+
     def end(self) -> tuple[str, int]:
         """File and offset of the newest binlog's end."""
         for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
@@ -119,8 +139,8 @@ class SourceRows:
         locked: with shared locks, which wait for whoever has changed them: what is in the binlog by now is seen then.
         """
         columns = ", ".join(_shown(one) for one in rows.columns)
-        order = [quoted(name) for name in rows.key]
-        where, values = _behind(order, after)
+        order = [_ordered(one) for one in rows.key_columns]
+        where, values = _behind(order, rows.key_columns, after)
         lock = " LOCK IN SHARE MODE" if locked else ""
         keys = ", ".join(_shown_key(one) for one in rows.key_columns)
         found = self._read(
@@ -158,11 +178,7 @@ class SourceRows:
             where = " OR ".join([f"({same})"] * len(some))
             found += self._read(
                 f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])} WHERE {where} LOCK IN SHARE MODE",
-                [
-                    _as_number(_as_value(value), of)
-                    for one in some
-                    for value, of in zip(one, rows.key_columns, strict=True)
-                ],
+                [_compared(value, of) for one in some for value, of in zip(one, rows.key_columns, strict=True)],
             )
         return lake_table_of(found, rows.columns)
 
@@ -176,17 +192,18 @@ def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
     )
 
 
-def _behind(order: Sequence[str], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
+def _behind(order: Sequence[str], columns: Sequence[LakeColumn], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
     """WHERE of rows behind a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
     if after is None:
         return "", []
+    keys = [_compared(value, of) for value, of in zip(after, columns, strict=True)]
     parts, values = [], []
     for number, name in enumerate(order):
         same = [f"{one} = %s" for one in order[:number]]
         parts.append("(" + " AND ".join([*same, f"{name} > %s"]) + ")")
-        values += [*(_as_value(one) for one in after[:number]), _as_value(after[number])]
+        values += keys[: number + 1]
     least = f"{order[0]} >= %s AND " if len(order) > 1 else ""
-    return f" WHERE {least}({' OR '.join(parts)})", ([_as_value(after[0])] if least else []) + values
+    return f" WHERE {least}({' OR '.join(parts)})", (keys[:1] if least else []) + values
 
 
 def _kept_key(value: Any) -> Any:
@@ -204,9 +221,24 @@ def _as_value(kept: Any) -> Any:
     return kept
 
 
-def _as_number(value: Any, of: LakeColumn) -> Any:
-    """A FLOAT with all the digits that it has for the server, which compares it as a DOUBLE: 1.2345678 is 1.2345677614212036."""
-    return _FLOAT.unpack(_FLOAT.pack(value))[0] if pa.types.is_float32(of.arrow) else value
+def _compared(kept: Any, of: LakeColumn) -> Any:
+    """A key's value as the server compares it without a loss.
+
+    A FLOAT has all the digits that it has for the server, which compares it as a DOUBLE: 1.2345678 is 1.2345677614212036. A DECIMAL is
+    a number: with a text older servers compare it as a DOUBLE, too, for which neighbours of more than 15 digits are equal.
+    """
+    value = _as_value(kept)
+    if pa.types.is_float32(of.arrow):
+        return _FLOAT.unpack(_FLOAT.pack(value))[0]
+    if parsed_type(of.source)[0] in _DECIMALS and isinstance(value, str):
+        return Decimal(value)
+    return value
+
+
+def _ordered(one: LakeColumn) -> str:
+    """A key's column as rows are ordered and compared by it: a SET is a DOUBLE otherwise, which has not all of 64 members."""
+    name = quoted(one.name)
+    return f"CAST({name} AS UNSIGNED)" if parsed_type(one.source)[0] == "set" else name
 
 
 def _shown_key(one: LakeColumn) -> str:
@@ -214,7 +246,9 @@ def _shown_key(one: LakeColumn) -> str:
     base = parsed_type(one.source)[0]
     if one.kind == TIME or base == "time":
         return f"CAST({quoted(one.name)} AS CHAR)"
-    return f"{quoted(one.name)} + 0" if base in ("enum", "set", "bit") else _shown(one)
+    if base == "set":
+        return _ordered(one)
+    return f"{quoted(one.name)} + 0" if base in ("enum", "bit") else _shown(one)
 
 
 def _shown(one: LakeColumn) -> str:
@@ -223,6 +257,8 @@ def _shown(one: LakeColumn) -> str:
     base = one.source.type.split("(")[0].split(" ")[0].lower()
     if base in ("float", "bit"):
         return f"{name} + 0e0" if base == "float" else f"{name} + 0"
+    if base == "vector":
+        return f"CAST({name} AS BINARY)"  # PyMySQL takes it for a text
     if one.kind == TIME or base in ("time", "decimal", "json"):
         return f"CAST({name} AS CHAR)"
     return name
@@ -271,13 +307,14 @@ def _value(value: Any, one: LakeColumn) -> Any:
     if pa.types.is_integer(one.arrow):
         return int(value)
     if pa.types.is_floating(one.arrow):
-        return float(value)
+        return float(value) + 0.0  # -0 is 0, as it is in images
     return str(value) if pa.types.is_string(one.arrow) else value
 
 
 def _document(value: Any, one: LakeColumn) -> str:
     base = one.source.type.split("(")[0].lower()
     if base == "json":
+        _check_numbers(str(value), one)
         return str(value)
     raw = value if isinstance(value, bytes) else bytes(value)
     if base == "vector":
@@ -285,6 +322,21 @@ def _document(value: Any, one: LakeColumn) -> str:
         return "[" + ",".join(json.dumps(_short(number)) for number in numbers) + "]"
     srid = int.from_bytes(raw[:_SHAPE_HEAD], "little")
     return json.dumps({"srid": srid, "wkb": base64.b64encode(raw[_SHAPE_HEAD:]).decode()}, separators=(",", ":"))
+
+
+def _check_numbers(document: str, one: LakeColumn) -> None:
+    """Raises: FeedStop where a number has more digits than a lake's documents keep."""
+    for found in _IN_DOCUMENT.finditer(document):
+        text = found[1]
+        if text is None or (text.lstrip("-").isdigit() and -(1 << 63) <= int(text) < 1 << 64):
+            continue
+        if Decimal(text) != Decimal(repr(float(text))):
+            raise FeedStop(
+                "document_number",
+                "a snapshot",
+                f"Column {one.name} has a JSON document with a number of more than 17 digits: {text[:80]}.",
+                "Correct the value at the source, or leave the table out with `exclude`.",
+            )
 
 
 def _short(number: float) -> float:

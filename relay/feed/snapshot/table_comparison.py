@@ -68,8 +68,12 @@ class TableComparison:
 
     def run(self) -> Comparison:
         """All ranges; a table without a key as a whole. Raises: FeedStop."""
+        catch_up(self._engine)
         place = self._engine.place
         definition = self._engine.table(self._key).definition_at(place, place)
+        if definition is None and not self._source.has_table(self._key):
+            self._compare_with_none()
+            return self.outcome
         if definition is not None and not lake_key(definition):
             self._compare_whole()
             return self.outcome
@@ -106,6 +110,19 @@ class TableComparison:
         lake = table.current.rows_of(chunk.select(list(rows.key)))
         self._compare(chunk, lake.drop_columns([SEQUENCE]), rows, last, told)
         return last
+
+    def _compare_with_none(self) -> None:
+        """The source has no such table: all rows of the lake are too many."""
+        archive_reached(self._engine, self._source)
+        catch_up(self._engine)
+        current = self._engine.table(self._key).current
+        if current is None:
+            return
+        with current.scan() as reader:
+            for batch in reader:
+                self.outcome.extra += batch.num_rows
+        if self.outcome.extra:
+            self._show("the source has no such table")
 
     def _compare_whole(self) -> None:
         count, missing, extra, place = WholeTable(self._engine, self._source, self._key, self._chunk_rows).compare()

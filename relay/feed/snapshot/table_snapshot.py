@@ -27,6 +27,7 @@ from relay.feed.statements.definition_effect import recreated
 from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_ROWS: Final = 100_000
+_MOST_BYTES: Final = 64 << 20
 """Of chunks that are committed at once."""
 _PATIENCE_S: Final = 120.0
 Say = Callable[[str], None]
@@ -120,10 +121,24 @@ class TableSnapshot:
         catch_up(engine)
         low = engine.place
         table = self._current()
-        state = json.loads(table.properties.get(SNAPSHOT) or "{}")
+        begun = table.properties.get(SNAPSHOT)
+        if not begun:
+            return False  # it was dropped or emptied meanwhile: all that it has since is in the binlog
+        state = json.loads(begun)
         definition = kept_definition(engine.table(self._key), low, engine)
         told = engine.reading.told(low)
         rows = TableRows(".".join(self._key), lake_columns(definition, told), lake_key(definition), told)
+        if not rows.key:
+            raise FeedStop(
+                "no_key",
+                told,
+                "It lost its key while it was loaded.",
+                "Begin it again: it is read as a whole then.",
+                rows.name,
+            )
+        order = key_order(rows)
+        if state.get("order") != order:  # rows are in another order now: those behind `after` are others
+            state = {**state, "order": order, "after": None, "read": False}
         last, taken, pending = state.get("after"), [], state.get("pending", [])
         if pending:
             taken.append(self._source.rows_by_key(self._key, rows, pending))
@@ -131,7 +146,7 @@ class TableSnapshot:
             chunk, last = self._source.chunk(self._key, rows, last, self._chunk_rows)
             taken.append(chunk)
             state["read"] = last is None
-            if sum(one.num_rows for one in taken) >= _MOST_ROWS:
+            if sum(one.num_rows for one in taken) >= _MOST_ROWS or sum(one.nbytes for one in taken) >= _MOST_BYTES:
                 break
         reached = archive_reached(engine, self._source)
         batch = engine.read(low, reached)
@@ -155,11 +170,30 @@ class TableSnapshot:
         return not state.get("read", False) or bool(state.get("pending"))
 
 
+def key_order(rows: TableRows) -> list[list[str | None]]:
+    """What the order of a table's rows by its key depends on."""
+    return [[one.name, one.source.type, one.source.charset, one.source.collation] for one in rows.key_columns]
+
+
 def catch_up(engine: FeedEngine) -> None:
     """Up to what the archive has now, not what comes meanwhile. Raises: FeedStop."""
     upto = engine.reading.newest()
     while engine.step(upto):
         pass
+
+
+def check_source(engine: FeedEngine, source: SourceRows) -> None:
+    """Raises: FeedStop where the rows would be those of another server than the one whose binlogs the archive has."""
+    newest = engine.reading.newest()
+    ours, theirs = engine.reading.server_id(newest), source.server_id()
+    if ours is not None and ours != theirs:
+        raise FeedStop(
+            "source_is_another",
+            engine.reading.told(newest),
+            f"The archive's newest binlog was written by a server with server_id {ours}, and [feed.source] has server_id {theirs}.",
+            "Name the server that the relay follows, not a replica of it. If it is that server, and its server_id was changed: FLUSH BINARY LOGS "
+            "there, and try again.",
+        )
 
 
 def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedPlace:
