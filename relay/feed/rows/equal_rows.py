@@ -14,17 +14,7 @@ import pyarrow as pa
 
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, ROW, SEQUENCE, LakeColumn
-from relay.feed.rows.net_changes import (
-    TableRows,
-    cast_column,
-    check_texts,
-    identifier,
-    literal,
-    loaded,
-    pointers,
-    typed,
-    values_of,
-)
+from relay.feed.rows.net_changes import TableRows, cast_column, check_texts, identifier, literal, pointers, typed
 from relay.feed.rows.partial_images import left_out_value, without_zones
 
 OWN_NAME: Final = (SEQUENCE, ROW)
@@ -121,8 +111,8 @@ def _completed(changes: pa.Table, rows: TableRows) -> pa.Table:
     names = [one.name for one in rows.columns]
     befores, afters = [], []
     for one in changes.to_pylist():
-        before = loaded(one["before"]) if one["before"] is not None else None
-        after = loaded(one["after"]) if one["after"] is not None else None
+        before = json.loads(one["before"]) if one["before"] is not None else None
+        after = json.loads(one["after"]) if one["after"] is not None else None
         if before is not None and not before.keys() >= set(names):
             missing = next(name for name in names if name not in before)
             raise table_stop(
@@ -162,7 +152,7 @@ def _add_images(connection: duckdb.DuckDBPyConnection, images: pa.Table, rows: T
     connection.register("some_images", images)
     try:
         connection.execute(
-            f"CREATE TEMP TABLE texts AS SELECT sequence, row, sign, image, {values_of('image', plain)} AS v, {j} AS j "
+            f"CREATE TEMP TABLE texts AS SELECT sequence, row, sign, image, json_extract_string(image, {pointers(plain)}) AS v, {j} AS j "
             "FROM some_images"
         )
     finally:

@@ -1,6 +1,5 @@
 """What a stretch of one table's changes comes to: for each key its last row, or that it is gone."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -60,34 +59,6 @@ def pointers(columns: Sequence[LakeColumn]) -> str:
     return "[" + ", ".join(literal(one.pointer) for one in columns) + "]"
 
 
-def values_of(image: str, columns: Sequence[LakeColumn]) -> str:
-    """The SQL of the list of the columns' texts in an image. The -0 of a DOUBLE is an integer's 0 for DuckDB: it gets a point.
-
-    Not that of a FLOAT: a snapshot reads it as `f + 0e0`, which is 0, and rows without a key are found by all they have.
-    """
-    floats = [one for one in columns if pa.types.is_float64(one.arrow)]
-    if not floats:
-        return f"json_extract_string({image}, {pointers(columns)})"
-    pointed = f"""regexp_replace({image}, '(": ?-0)([,}}])', '\\1.0\\2', 'g')"""
-    others = [one for one in columns if not pa.types.is_float64(one.arrow)]
-    order = {one.name: number + 1 for number, one in enumerate((*others, *floats))}
-    found = (
-        f"json_extract_string(CASE WHEN contains({image}, '-0') THEN {pointed} ELSE {image} END, {pointers(floats)})"
-    )
-    if others:
-        found = f"list_concat(json_extract_string({image}, {pointers(others)}), {found})"
-    return f"list_select({found}, {[order[one.name] for one in columns]})"
-
-
-def loaded(image: str) -> Any:
-    """An image's values; -0 is a DOUBLE's."""
-    return json.loads(image, parse_int=_whole) if "-0" in image else json.loads(image)
-
-
-def _whole(text: str) -> int | float:
-    return -0.0 if text == "-0" else int(text)
-
-
 def typed(column: LakeColumn, text: str, document: str) -> str:
     """The SQL of a column's value; `text`: of its text, `document`: of its JSON."""
     if column.kind == BYTES:
@@ -128,8 +99,8 @@ def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> pa.Table:
     after = ", ".join(f"a[{n + 1}] AS a{n}" for n in range(count))
     connection.execute(
         f"CREATE TEMP TABLE keyed AS SELECT i, has_before, has_after, {before}, {after} FROM (SELECT i, "
-        f"before IS NOT NULL AS has_before, after IS NOT NULL AS has_after, {values_of('before', key)} AS b, "
-        f"{values_of('after', key)} AS a FROM changes)"
+        f"before IS NOT NULL AS has_before, after IS NOT NULL AS has_after, json_extract_string(before, {pointers(key)}) AS b, "
+        f"json_extract_string(after, {pointers(key)}) AS a FROM changes)"
     )
     lacking = " OR ".join(f"(has_before AND b{n} IS NULL) OR (has_after AND a{n} IS NULL)" for n in range(count))
     if _first(connection, f"SELECT count(*) FROM keyed WHERE {lacking}"):
@@ -151,10 +122,10 @@ def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> pa.Table:
     documents = [one for one in rows.columns if one.kind == DOCUMENT]
     plain = [one for one in rows.columns if one.kind != DOCUMENT]
     connection.execute(
-        f"CREATE TEMP TABLE texts AS SELECT c.sequence, c.after AS image, {values_of('c.after', plain)} AS v, "
+        f"CREATE TEMP TABLE texts AS SELECT c.sequence, c.after AS image, json_extract_string(c.after, {pointers(plain)}) AS v, "
         f"json_extract(c.after, {pointers(documents)}) AS j FROM winners w JOIN changes c ON c.i = w.i WHERE w.live"
         if documents
-        else f"CREATE TEMP TABLE texts AS SELECT c.sequence, c.after AS image, {values_of('c.after', plain)} AS v "
+        else f"CREATE TEMP TABLE texts AS SELECT c.sequence, c.after AS image, json_extract_string(c.after, {pointers(plain)}) AS v "
         "FROM winners w JOIN changes c ON c.i = w.i WHERE w.live"
     )
     check_texts(connection, rows)
@@ -182,8 +153,8 @@ def touched_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows:
             f"{typed(one, f't.k[{n + 1}]', f't.k[{n + 1}]')} AS {identifier(one.name)}" for n, one in enumerate(key)
         )
         found = connection.sql(
-            f"SELECT DISTINCT {values} FROM (SELECT {values_of('before', key)} AS k FROM changes "
-            f"WHERE before IS NOT NULL UNION ALL SELECT {values_of('after', key)} FROM changes "
+            f"SELECT DISTINCT {values} FROM (SELECT json_extract_string(before, {pointers(key)}) AS k FROM changes "
+            f"WHERE before IS NOT NULL UNION ALL SELECT json_extract_string(after, {pointers(key)}) FROM changes "
             "WHERE after IS NOT NULL) t"
         ).to_arrow_table()
     finally:

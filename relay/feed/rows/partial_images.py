@@ -10,17 +10,7 @@ import pyarrow as pa
 
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
-from relay.feed.rows.net_changes import (
-    TableRows,
-    check_texts,
-    identifier,
-    literal,
-    loaded,
-    pointers,
-    together,
-    typed,
-    values_of,
-)
+from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
 from relay.feed.rows.stored_default import UNKNOWN, stored_default
 from relay.schema_history.tables.default_text import literal_text
 
@@ -87,8 +77,8 @@ def _fates(changes: pa.Table, rows: TableRows) -> dict[RowKey, _Fate]:
     fates: dict[RowKey, _Fate] = {}
     stored = {one.name for one in rows.columns}
     for change in changes.to_pylist():
-        before = loaded(change["before"]) if change["before"] is not None else None
-        after = loaded(change["after"]) if change["after"] is not None else None
+        before = json.loads(change["before"]) if change["before"] is not None else None
+        after = json.loads(change["after"]) if change["after"] is not None else None
         sequence = int(change["sequence"])
         if before is None and after is not None:
             whole = {
@@ -170,7 +160,7 @@ def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows:
             f"{typed(one, f'v[{n + 1}]', f'v[{n + 1}]')} AS {identifier(one.name)}" for n, one in enumerate(columns)
         )
         found = connection.sql(
-            f"SELECT n AS {NUMBER_COLUMN}, {values} FROM (SELECT n, {values_of('image', columns)} AS v FROM listed) ORDER BY {NUMBER_COLUMN}"
+            f"SELECT n AS {NUMBER_COLUMN}, {values} FROM (SELECT n, json_extract_string(image, {pointers(columns)}) AS v FROM listed) ORDER BY {NUMBER_COLUMN}"
         ).to_arrow_table()
     finally:
         connection.unregister("listed")
@@ -212,7 +202,7 @@ def _whole(
         j = f"json_extract(image, {pointers(documents)})" if documents else "NULL"
         connection.execute(
             f"CREATE TEMP TABLE texts AS SELECT n, sequence, based, image, json_keys(image) AS has, "
-            f"{values_of('image', plain)} AS v, {j} AS j FROM images"
+            f"json_extract_string(image, {pointers(plain)}) AS v, {j} AS j FROM images"
         )
         check_texts(connection, rows)
         at = {one.name: (f"t.v[{n + 1}]", "") for n, one in enumerate(plain)}
