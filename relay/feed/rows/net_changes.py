@@ -69,6 +69,8 @@ def typed(column: LakeColumn, text: str, document: str) -> str:
         return text
     if column.kind == TIME:
         return f"CASE WHEN {text}[1:4] <> '0000' THEN TRY_CAST({text} AS {column.sql_type}) END"
+    if pa.types.is_floating(column.arrow):  # -0 is kept as 0, as images have it
+        return f"(CAST({text} AS {column.sql_type}) + CAST(0 AS {column.sql_type}))"
     return f"CAST({text} AS {column.sql_type})"
 
 
