@@ -35,6 +35,7 @@ SOME = (
     "gipk",
     "computed_convert",
     "default_kinds",
+    "default_in_key",
 )
 
 

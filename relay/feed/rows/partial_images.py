@@ -113,7 +113,12 @@ def _key(image: Mapping[str, Any], rows: TableRows) -> RowKey:
             rows.name,
             f"An image has no {', '.join(missing)}, by which rows are found.",
         )
-    return tuple(json.dumps(image[name], ensure_ascii=False) for name in rows.key)
+    return tuple(json.dumps(_as_key(image[one.name], one), ensure_ascii=False) for one in rows.key_columns)
+
+
+def _as_key(value: Any, column: LakeColumn) -> Any:
+    """A FLOAT or DOUBLE as the lake has it, however it is written: 0 and -0 are one key."""
+    return pa.scalar(float(value), column.arrow).as_py() + 0.0 if pa.types.is_floating(column.arrow) else value
 
 
 def left_out_value(column: LakeColumn, rows: TableRows) -> Any:

@@ -62,10 +62,16 @@ def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
             scale = inside.partition(",")[2]
             return UNKNOWN if scale and _places(text) > int(scale) else float(text)
         if base in ("decimal", "numeric", "dec", "fixed"):
-            return text if _places(text) <= int(inside.partition(",")[2] or 0) else UNKNOWN
+            return _decimal(text, int(inside.partition(",")[2] or 0))
     except (ValueError, InvalidOperation):
         return UNKNOWN
     return int(text) if _INTEGER.fullmatch(text) else UNKNOWN
+
+
+def _decimal(text: str, scale: int) -> Any:
+    """With all its digits behind the point, as images have it: keys are compared as they stand there."""
+    stored = f"{Decimal(text):.{scale}f}"
+    return UNKNOWN if _places(text) > scale else stored if re.search("[1-9]", stored) else stored.removeprefix("-")
 
 
 def _places(text: str) -> int:
@@ -86,4 +92,8 @@ def _moment(text: str, base: str, inside: str) -> Any:
         return text if _DATE.fullmatch(text) else UNKNOWN
     # A TIMESTAMP's is of the time zone of whoever ran the statement.
     match = _DATETIME.fullmatch(text) if base == "datetime" else None
-    return text if match is not None and len(match[1] or "") <= int(inside or 0) else UNKNOWN
+    digits = int(inside or 0)
+    if match is None or len(match[1] or "") > digits:
+        return UNKNOWN
+    text = text if " " in text else f"{text} 00:00:00"
+    return text if not digits else f"{text.partition('.')[0]}.{(match[1] or '').ljust(digits, '0')}"
