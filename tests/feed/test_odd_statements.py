@@ -36,6 +36,7 @@ SOME = (
     "computed_convert",
     "default_kinds",
     "default_in_key",
+    "marked_keys",
 )
 
 

@@ -64,7 +64,9 @@ def typed(column: LakeColumn, text: str, document: str) -> str:
     if column.kind == BYTES:
         return f"from_base64({text})"
     if column.kind == DOCUMENT:
-        return f"CAST(coalesce(json_extract({document}, '/$json'), {document}) AS VARCHAR)"
+        # In an object with other keys beside it, the key is the client's.
+        inner = f"json_extract({document}, '/$json')"
+        return f"CAST(CASE WHEN json_keys({document}) = ['$json'] THEN {inner} ELSE {document} END AS VARCHAR)"
     if column.kind in (TEXT, LABEL):
         return text
     if column.kind == TIME:
@@ -214,7 +216,8 @@ def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
         text = f"CAST(j[{number + 1}] AS VARCHAR)"
         # In a value that a client could have written, the object has another key beside it, or is in $json.
         if connection.execute(
-            f"SELECT 1 FROM texts WHERE starts_with({text}, '{{\"$diffs\":') OR starts_with({text}, '{_NO_TEXT}') LIMIT 1"
+            f"SELECT 1 FROM texts WHERE (starts_with({text}, '{{\"$diffs\":') OR starts_with({text}, '{_NO_TEXT}')) "
+            f"AND len(json_keys(j[{number + 1}])) = 1 LIMIT 1"
         ).fetchall():
             raise table_stop(
                 "partial_document",
