@@ -64,6 +64,10 @@ def shop(module_servers: ServerFactory) -> Iterator[Server]:
             f"INSERT INTO shop.types VALUES ({', '.join(one[1] for one in TYPES.values())})",
             "CREATE TABLE shop.dates (id INT PRIMARY KEY, day DATE, at DATETIME)",
             "INSERT INTO shop.dates VALUES (1, '0000-00-00', '2026-01-00 00:00:00')",
+            "CREATE TABLE shop.moved (id INT PRIMARY KEY, a DATETIME, b TIMESTAMP NULL, c TEXT, d INT)",
+            """INSERT INTO shop.moved VALUES (1, '2026-01-01 12:00:00', '2026-01-01 12:00:00', '{"a": 1}', 7)""",
+            "ALTER TABLE shop.moved MODIFY a TIMESTAMP NULL, MODIFY b DATETIME, MODIFY c JSON",
+            """INSERT INTO shop.moved VALUES (2, NULL, '2026-01-01 12:00:00', JSON_ARRAY(1.2345678901234567890123), 8)""",
             "CREATE TABLE shop.orders (id INT PRIMARY KEY, n VARCHAR(9), gone INT)",
             "INSERT INTO shop.orders VALUES (1, '7', 1), (2, 'x', 2)",
             "ALTER TABLE shop.orders DROP gone, ADD more INT DEFAULT 5",
@@ -129,6 +133,15 @@ def test_changes_of_older_definitions_are_shown_at_the_newest(shop: Server) -> N
     assert [row["_change_number"] for row in rows] == [0, 2, 0, 1, 0, 1, 0]
 
 
+def test_a_value_that_was_another_one_in_its_older_column_is_null_and_a_finding(shop: Server) -> None:
+    rows = found(shop, "shop.moved", "id", "a", "b", "c", "d", "_finding")
+    noon = datetime(2026, 1, 1, 12)
+    assert [tuple(row.values()) for row in rows] == [
+        (1, None, None, None, 7, "value_not_of_type"),
+        (2, None, noon, "[1.2345678901234567890123]", 8, None),
+    ]
+
+
 def test_changes_whose_columns_nobody_knows_are_a_finding_without_values(tmp_path: Path) -> None:
     binlog = shop_binlog(1)
     altered = binlog.size
@@ -184,6 +197,8 @@ def test_a_stream_of_a_table_ends_where_it_is_told(shop: Server, spark: Any, tmp
         ("decimal(4,2)", {"base64": "AA=="}), ("date", "2026-02-30"), ("timestamp", "0000-00-00 00:00:00"),
         ("string", {"base64": "/w=="}), ("binary", 5), ("int", "1_000"), ("decimal(9,2)", "1_0"),
         ("double", "1_0"), ("json", {"$diffs": []}), ("float", 1e39), ("array<float>", "x"),
+        ("timestamp", "2026-01-01T12:00:00+05:00"), ("timestamp_ntz", "2026-01-01T12:00:00+05:00"), ("date", "2026-W01-1"),
+        ("timestamp_ntz", 2026), ("binary", "ä"), ("variant", {"d": [Decimal("1." + "1" * 38)]}), ("variant", 10**38),
     ],
 )  # fmt: skip
 def test_a_value_that_is_none_of_its_columns_type_is_told(kind: str, value: Any) -> None:
@@ -198,6 +213,7 @@ def test_a_value_that_is_none_of_its_columns_type_is_told(kind: str, value: Any)
         ("string", 5, "5"), ("string", {"srid": 0, "wkb": "AA=="}, '{"srid": 0, "wkb": "AA=="}'), ("int", "7", 7),
         ("double", "Infinity", float("inf")), ("array<float>", [0.5, 2], [0.5, 2.0]), ("binary", "a", b"a"),
         ("decimal(38,0)", str(10**37), Decimal(10**37)), ("decimal(20,0)", (1 << 64) - 1, Decimal((1 << 64) - 1)),
+        ("variant", {"d": [Decimal("1.2345678901234567890123456"), True]}, '{"d": [1.2345678901234567890123456, true]}'),
     ],
 )  # fmt: skip
 def test_a_value_of_its_columns_type_is_that_value(kind: str, value: Any, typed: Any) -> None:

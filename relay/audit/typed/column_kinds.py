@@ -10,7 +10,8 @@ import pyarrow as pa
 from relay.schema_history.tables.source_table import Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]+)(?: varying)?\s*(?:\((\d+)(?:\s*,\s*(\d+))?\))?", re.IGNORECASE)
-_MOST_DIGITS: Final = 38
+MOST_DIGITS: Final = 38
+"""Of a decimal in Spark and Arrow."""
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 JSON: Final = "json"
@@ -82,7 +83,7 @@ def kind_of(type_text: str) -> str:
     name, first, second = match[1].lower(), match[2], match[3]
     if name in ("decimal", "numeric", "dec", "fixed"):
         digits = int(first) if first else 10
-        return f"decimal({digits},{int(second or 0)})" if digits <= _MOST_DIGITS else "string"
+        return f"decimal({digits},{int(second or 0)})" if digits <= MOST_DIGITS else "string"
     if name == "bit":
         return "bigint" if int(first or 1) <= _WIDEST_BIT else "decimal(20,0)"
     if "unsigned" in type_text.lower() and name in _UNSIGNED:

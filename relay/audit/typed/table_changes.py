@@ -17,7 +17,8 @@ from relay.audit.plan.store import Store
 from relay.audit.plan.wanted import Wanted, keep_times
 from relay.audit.typed.column_kinds import TypedColumn, arrow_type, column_names
 from relay.audit.typed.newest_definition import named_table
-from relay.audit.typed.typed_values import typed_array
+from relay.audit.typed.older_kinds import OlderKinds
+from relay.audit.typed.typed_values import exact_number, typed_array
 
 OWN: Final = {
     "_change_type": "string",
@@ -114,14 +115,15 @@ def read_changes(
     """The changes of one split. Raises: BinlogUnreadable at the first finding with failfast; with `keeps`, FileLost."""
     needed = tuple(dict.fromkeys((*_NEEDED, *(_OF_ROWS[name] for name in options.names if name in _OF_ROWS))))
     schema = changes_schema(options)
+    older = OlderKinds(store, split, options.table, options.columns)
     for batch in read_split(store, split, ReadOptions("rows", needed, failfast=False), wanted, keeps=keeps):
-        yield _Batch(batch, options, split).made(schema)
+        yield _Batch(batch, options, split, older).made(schema)
 
 
 class _Batch:
     """Changes of a batch of level rows: an update is two."""
 
-    def __init__(self, rows: pa.RecordBatch, options: ChangeOptions, split: Split) -> None:
+    def __init__(self, rows: pa.RecordBatch, options: ChangeOptions, split: Split, older: OlderKinds) -> None:
         self._rows = rows
         self._options = options
         self._split = split
@@ -129,6 +131,9 @@ class _Batch:
         self._types: list[str | None] = []
         self._numbers: list[int | None] = []
         self._images: list[dict[str, Any]] = []
+        self._older = older
+        self._others: list[frozenset[str]] = []
+        """Of each image: columns that were of another kind then."""
         self._findings: list[str | None] = []
         self._texts: list[str | None] = []
         self._take()
@@ -136,15 +141,17 @@ class _Batch:
     def _take(self) -> None:
         columns = {name: self._rows.column(name).to_pylist() for name in _NEEDED}
         for row, operation in enumerate(columns["operation"]):
+            others = self._older.others(columns["position"][row]) if operation is not None else frozenset()
             before, after = _TYPES.get(operation, (None, None))
             kept = [(kind, side) for kind, side in ((before, "before"), (after, "after")) if kind is not None]
             for number, (kind, side) in enumerate(kept or [(None, "before")]):
                 text = columns[side][row]
                 finding = columns["finding"][row]
+                self._others.append(others)
                 self._taken.append(row)
                 self._types.append(kind)
                 self._numbers.append(2 * columns["row"][row] + number if kind is not None else None)
-                self._images.append({} if text is None or kind is None else json.loads(text))
+                self._images.append({} if text is None or kind is None else json.loads(text, parse_float=exact_number))
                 words = columns["finding_text"][row]
                 if kind is not None and columns["named"][row] == _NOBODY and finding in (None, _GUESSED):
                     finding, words = _UNNAMED, _TEXTS[_UNNAMED]
@@ -173,11 +180,16 @@ class _Batch:
         return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
     def _typed(self, column: TypedColumn) -> pa.Array:
-        array, wrong = typed_array([image.get(column.name) for image in self._images], column.kind)
-        for number in wrong:
+        name = column.name
+        values = [image.get(name) for image in self._images]
+        others = [n for n, of in enumerate(self._others) if name in of and values[n] is not None]
+        for number in others:
+            values[number] = None
+        array, wrong = typed_array(values, column.kind)
+        for number in (*wrong, *others):
             if self._findings[number] is None:
                 self._findings[number] = _NOT_OF_TYPE
-                self._texts[number] = f"{column.name}: {_TEXTS[_NOT_OF_TYPE]}"
+                self._texts[number] = f"{name}: {_TEXTS[_NOT_OF_TYPE]}"
         return array
 
     def _missing(self, number: int) -> list[str] | None:

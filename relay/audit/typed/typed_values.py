@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from relay.audit.typed.column_kinds import JSON, arrow_type
+from relay.audit.typed.column_kinds import JSON, MOST_DIGITS, arrow_type
 
 _BOUNDS: Final = {"int": 1 << 31, "bigint": 1 << 63}
 _WIDE: Final = 100
@@ -20,6 +20,10 @@ _NUMBER: Final = re.compile(r"\s*[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?\
 """A text of an older definition that is a number to a server: to Python `1_000` is one, too."""
 _NO_NUMBERS: Final = ("Infinity", "-Infinity", "NaN")
 """As level rows writes what FLOAT and DOUBLE may have."""
+_SHORT: Final = 16
+"""A number with a point or an exponent in it and no more characters has at most 15 digits: a double keeps them."""
+_TIME_TEXT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
+"""Python reads more than servers do, such as 2026-W01-1, and times with a zone, which no column keeps."""
 _OF_BYTES: Final = "base64"
 _OF_DOCUMENT: Final = "$json"
 _OF_PARTS: Final = "$diffs"
@@ -27,6 +31,15 @@ _OF_PARTS: Final = "$diffs"
 
 class NotOfType(ValueError):
     """A value that the column's type has not."""
+
+
+def exact_number(text: str) -> float | Decimal:
+    """A number of JSON with all its digits: MySQL has decimals in documents, of which a double may not keep all."""
+    made = float(text)
+    if len(text) <= _SHORT:
+        return made
+    exact = Decimal(text)
+    return made if Decimal(repr(made)) == exact else exact
 
 
 def typed_array(values: Sequence[Any], kind: str) -> tuple[pa.Array, list[int]]:
@@ -123,10 +136,10 @@ def _single(value: Any) -> float:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    if type(value) in (int, float):
-        return json.dumps(value)
+    if type(value) in (int, float, Decimal):
+        return _json_text(value)
     if isinstance(value, dict) and set(value) not in ({_OF_BYTES}, {_OF_PARTS}):
-        return json.dumps(value, ensure_ascii=False)  # a geometry
+        return _json_text(value)  # a geometry
     raise NotOfType
 
 
@@ -137,6 +150,43 @@ def _document(value: Any) -> str:
             value = value[_OF_DOCUMENT]
         elif _OF_PARTS in value or _OF_BYTES in value:
             raise NotOfType
+    return _json_text(value)
+
+
+def _variant(value: Any) -> str:
+    """A document's text, from which Spark's own parser makes a VARIANT: as a double where a number has more digits than a decimal."""
+    text = _document(value)
+    if len(text) > MOST_DIGITS and not _has_variant_numbers(value):
+        raise NotOfType
+    return text
+
+
+def _has_variant_numbers(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_has_variant_numbers, value.values()))
+    if isinstance(value, list):
+        return all(map(_has_variant_numbers, value))
+    if isinstance(value, Decimal):
+        return len(value.as_tuple().digits) <= MOST_DIGITS
+    return not isinstance(value, int) or abs(value) < 10**MOST_DIGITS
+
+
+def _json_text(value: Any) -> str:
+    """As JSON, decimals (see exact_number) with all their digits, too."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        return _text_with_decimals(value)
+
+
+def _text_with_decimals(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text_with_decimals, value))}]"
+    if isinstance(value, dict):
+        members = (f"{json.dumps(key, ensure_ascii=False)}: {_text_with_decimals(one)}" for key, one in value.items())
+        return f"{{{', '.join(members)}}}"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -146,23 +196,32 @@ def _bytes(value: Any) -> bytes:
             return base64.b64decode(value[_OF_BYTES], validate=True)
         except (binascii.Error, TypeError):
             raise NotOfType from None
-    if isinstance(value, str):  # what an older definition had as a text
+    # What an older definition had as a text: in its character set, which is not known here, other letters are other bytes.
+    if isinstance(value, str) and value.isascii():
         return value.encode()
     raise NotOfType
 
 
 def _date(value: Any) -> date:
+    _check_time(value)
     try:
         return date.fromisoformat(value)
-    except (ValueError, TypeError):
+    except ValueError:
         raise NotOfType from None
 
 
 def _datetime(value: Any) -> datetime:
+    _check_time(value)
     try:
         return datetime.fromisoformat(value)
-    except (ValueError, TypeError):
+    except ValueError:
         raise NotOfType from None
+
+
+def _check_time(value: Any) -> None:
+    """Raises: NotOfType for what is no date and time as SQL prints it."""
+    if not isinstance(value, str) or _TIME_TEXT.fullmatch(value) is None:
+        raise NotOfType
 
 
 def _timestamp(value: Any) -> datetime:
@@ -182,7 +241,7 @@ _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "double": _floating,
     "string": _text,
     JSON: _document,
-    "variant": _document,
+    "variant": _variant,
     "binary": _bytes,
     "date": _date,
     "timestamp": _timestamp,
