@@ -64,10 +64,10 @@ def shop(module_servers: ServerFactory) -> Iterator[Server]:
             f"INSERT INTO shop.types VALUES ({', '.join(one[1] for one in TYPES.values())})",
             "CREATE TABLE shop.dates (id INT PRIMARY KEY, day DATE, at DATETIME)",
             "INSERT INTO shop.dates VALUES (1, '0000-00-00', '2026-01-00 00:00:00')",
-            "CREATE TABLE shop.moved (id INT PRIMARY KEY, a DATETIME, b TIMESTAMP NULL, c TEXT, d INT)",
-            """INSERT INTO shop.moved VALUES (1, '2026-01-01 12:00:00', '2026-01-01 12:00:00', '{"a": 1}', 7)""",
-            "ALTER TABLE shop.moved MODIFY a TIMESTAMP NULL, MODIFY b DATETIME, MODIFY c JSON",
-            """INSERT INTO shop.moved VALUES (2, NULL, '2026-01-01 12:00:00', JSON_ARRAY(1.2345678901234567890123), 8)""",
+            "CREATE TABLE shop.moved (id INT PRIMARY KEY, a DATETIME, b TIMESTAMP NULL, c TEXT, d INT, e JSON, f VARCHAR(5) CHARACTER SET ucs2)",
+            """INSERT INTO shop.moved VALUES (1, '2026-01-01 12:00:00', '2026-01-01 12:00:00', '{"a": 1}', 7, '"x"', 'a')""",
+            "ALTER TABLE shop.moved MODIFY a TIMESTAMP NULL, MODIFY b DATETIME, MODIFY c JSON, MODIFY e TEXT, MODIFY f VARBINARY(10)",
+            """INSERT INTO shop.moved VALUES (2, NULL, '2026-01-01 12:00:00', JSON_ARRAY(1.2345678901234567890123), 8, 'x', 'a')""",
             "CREATE TABLE shop.orders (id INT PRIMARY KEY, n VARCHAR(9), gone INT)",
             "INSERT INTO shop.orders VALUES (1, '7', 1), (2, 'x', 2)",
             "ALTER TABLE shop.orders DROP gone, ADD more INT DEFAULT 5",
@@ -134,11 +134,11 @@ def test_changes_of_older_definitions_are_shown_at_the_newest(shop: Server) -> N
 
 
 def test_a_value_that_was_another_one_in_its_older_column_is_null_and_a_finding(shop: Server) -> None:
-    rows = found(shop, "shop.moved", "id", "a", "b", "c", "d", "_finding")
+    rows = found(shop, "shop.moved", "id", "a", "b", "c", "d", "e", "f", "_finding")
     noon = datetime(2026, 1, 1, 12)
     assert [tuple(row.values()) for row in rows] == [
-        (1, None, None, None, 7, "value_not_of_type"),
-        (2, None, noon, "[1.2345678901234567890123]", 8, None),
+        (1, None, None, None, 7, None, None, "value_not_of_type"),
+        (2, None, noon, "[1.2345678901234567890123]", 8, "x", b"a", None),
     ]
 
 

@@ -1,6 +1,6 @@
 """Which kinds a table's columns had where a row was written: some values are not the same values in a column of another kind."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from protocol.errors import Malformed
@@ -14,6 +14,8 @@ from relay.schema_history.tables.source_table import Column
 _MOMENT: Final = "timestamp"
 """Images have it in UTC; every other kind of time is of a zone that no binlog tells."""
 _DOCUMENTS: Final = (JSON, "variant")
+_WIDE: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
+"""Character sets in which ASCII's letters are other bytes than ASCII's."""
 
 
 class OlderKinds:
@@ -28,9 +30,18 @@ class OlderKinds:
         self._known: tuple[Column, ...] | None = None
         self._others: frozenset[str] = frozenset()
 
-    def others(self, position: int) -> frozenset[str]:
-        """Columns whose values in a row at `position` are none of the columns' kinds, whatever they look like."""
-        found = self._columns(position)
+    def others(self, positions: Sequence[int]) -> list[frozenset[str]]:
+        """For rows at these positions, in order: columns whose values are none of the columns' kinds, whatever they look like."""
+        if not positions:
+            return []
+        first = self._columns(positions[0])
+        # Each stretch with one definition has an object of its own.
+        if len(positions) == 1 or (first is not None and first is self._columns(positions[-1])):
+            return [self._others_of(first)] * len(positions)
+        half = len(positions) // 2
+        return self.others(positions[:half]) + self.others(positions[half:])
+
+    def _others_of(self, found: tuple[Column, ...] | None) -> frozenset[str]:
         if found is not self._known:
             self._known = found
             self._others = frozenset(self._not_the_same(found) if found is not None else ())
@@ -55,7 +66,9 @@ class OlderKinds:
             kind = self._kinds.get(column.name)
             before = kind_of(column.type)
             if kind is not None and (
-                (kind == _MOMENT) != (before == _MOMENT) or (kind in _DOCUMENTS and before != JSON)
+                (kind == _MOMENT) != (before == _MOMENT)
+                or (kind in _DOCUMENTS) != (before == JSON)
+                or (kind == "binary" and column.charset in _WIDE)
             ):
                 found.append(column.name)
         return found

@@ -140,8 +140,11 @@ class _Batch:
 
     def _take(self) -> None:
         columns = {name: self._rows.column(name).to_pylist() for name in _NEEDED}
-        for row, operation in enumerate(columns["operation"]):
-            others = self._older.others(columns["position"][row]) if operation is not None else frozenset()
+        operations = columns["operation"]
+        at = [place for place, one in zip(columns["position"], operations, strict=True) if one is not None]
+        others_of = iter(self._older.others(at))
+        for row, operation in enumerate(operations):
+            others = next(others_of) if operation is not None else frozenset()
             before, after = _TYPES.get(operation, (None, None))
             kept = [(kind, side) for kind, side in ((before, "before"), (after, "after")) if kind is not None]
             for number, (kind, side) in enumerate(kept or [(None, "before")]):
