@@ -135,13 +135,14 @@ class FeedEngine:
             if places[first] < max(places.values()):
                 self._left_out = ".".join(first)
             return places[first]
-        done = self.progress.place
-        if done is not None and not self.progress.tables():
-            return done
+        begun = self.progress.begun_at
+        if begun is not None:
+            return begun
         if self._start == "earliest":
             return self.reading.oldest()
-        if self._start == "latest":
-            return newest
+        if self._start == "latest":  # or where a feed was that was given other settings before it had a table
+            done = self.progress.place if not self.progress.tables() else None
+            return newest if done is None else done
         try:
             return FeedPlace.of_text(self._start)
         except (ValueError, Malformed):
@@ -160,9 +161,15 @@ class FeedEngine:
             self.tables[key].missed = self.progress.missed if settings.assume_empty else None
         return self.tables[key]
 
+    def begin(self) -> None:
+        """Before the first batch of a feed that has no table yet: `start` is where it is now, whatever ends it before it has one."""
+        if not self.tables and self.progress.begun_at is None:
+            self.progress.note_begun(self.place)
+
     def step(self, upto: FeedPlace | None = None) -> bool:
         """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
         if not self._is_same_archive:
+            self.begin()
             self._check_binlogs()
         try:
             batch = self._batches.next(self.place, upto)
@@ -309,6 +316,8 @@ class FeedEngine:
         """What a RENAME does to the rows that are kept. Raises: FeedStop."""
         if CURRENT not in self.settings.modes or not renames_of(batch):
             return
+        for key, part in batch.parts.items():
+            self.table(key).begin_history(batch, part)
         others: dict[TableName, FedTable] = {}
 
         def table(key: TableName) -> FedTable:

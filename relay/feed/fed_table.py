@@ -148,17 +148,23 @@ class FedTable:
 
     def apply(self, batch: FeedBatch, part: TablePart) -> None:
         """Brings the table to the batch's end. Raises: FeedStop; what was committed before is whole transactions."""
+        self.begin_history(batch, part)
         self._note_undecided(batch, part)
         if CURRENT in self._settings.modes:
             self._apply_current(batch, part)
         if HISTORY in self._settings.modes:
             self._apply_history(batch, part)
 
+    def begin_history(self, batch: FeedBatch, part: TablePart) -> None:
+        """Makes the table of changes where a batch has the first: before current rows are beyond the batch's start, or a feed that is
+        killed in between would go on from these."""
+        is_first = self.history is None and HISTORY in self._settings.modes
+        if is_first and (part.rows.num_rows or part.definitions):
+            self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
+
     def _apply_history(self, batch: FeedBatch, part: TablePart) -> None:
         if self.history is None:
-            if not part.rows.num_rows and not part.definitions:
-                return
-            self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
+            return
         place = self.history.place
         if place is not None and place >= batch.end:
             return

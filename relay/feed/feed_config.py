@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 
 from relay.config.model_problems import model_problem
 from relay.config.text.passwords import password_text
-from relay.config.text.problems import ConfigError
+from relay.config.text.problems import ConfigError, Wrong
 from relay.config.text.toml_text import read_toml
 from relay.config.toml_section import TomlSection
 from relay.config.values import NonEmpty, PathText, Port
@@ -25,8 +25,15 @@ class StorageSection(TomlSection):
     secret_access_key_env: NonEmpty | None = None
     allow_http: bool = False
 
+    @field_validator("secret_access_key_env")
+    @classmethod
+    def _is_set(cls, value: str | None) -> str | None:
+        if value is not None and value not in os.environ:
+            raise Wrong(f"the environment has no variable {value}", "Set it before starting")
+        return value
+
     def options(self) -> dict[str, str]:
-        """As delta-rs takes them. Raises: OSError, KeyError."""
+        """As delta-rs takes them. Raises: OSError."""
         found = {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": self.region,
@@ -54,6 +61,8 @@ class FeedSource(TomlSection):
 
     def password_of(self) -> str:
         """The password. Raises: OSError."""
+        if self.password_env is not None and self.password_env not in os.environ:
+            raise OSError(f"password_env of [feed.source]: the environment has no variable {self.password_env}")
         return password_text(self.password, self.password_file, self.password_env, None) or ""
 
 
@@ -63,7 +72,7 @@ class FeedSection(TomlSection):
     archive: NonEmpty
     target: NonEmpty
     format: Literal["delta", "iceberg"] = "delta"
-    catalog: NonEmpty | None = None
+    catalog: Annotated[NonEmpty | None, Field(repr=False)] = None
     """Of Iceberg: a file for SQLite, or a URL of SQLAlchemy; without: catalog.sqlite in the target, which is a directory then."""
     tables: Annotated[list[NonEmpty], Field(min_length=1)] = ["*.*"]
     exclude: list[NonEmpty] = []
@@ -90,6 +99,14 @@ class FeedSection(TomlSection):
             if "." not in one:
                 raise ValueError(f"{one!r} names no schema: write SCHEMA.TABLE, shop.* or *.orders")
         return value
+
+    @model_validator(mode="after")
+    def _with_catalog(self) -> "FeedSection":
+        if self.format == "iceberg" and self.catalog is None and "://" in self.target:
+            raise ValueError(
+                'format = "iceberg" in a bucket needs `catalog`: a file for SQLite, or "postgresql+psycopg2://..."'
+            )
+        return self
 
     @model_validator(mode="after")
     def _from_the_start(self) -> "FeedSection":

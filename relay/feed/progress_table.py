@@ -7,7 +7,7 @@ binlog has its name.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +45,8 @@ MISSED: Final = "binlog-relay.missed"
 """Property of it: the place of the first change of which no rows are logged, and what it was."""
 CAPITALS: Final = "binlog-relay.capitals"
 """Property of it: a table with logged rows whose name is not in lower case."""
+STARTS: Final = "binlog-relay.starts"
+"""Property of it: how far a feed was that had no table yet, by what its settings named."""
 _MOST_CHOICES: Final = 50
 _EVERY_S: Final = 60.0
 
@@ -72,6 +74,30 @@ class ProgressTable:
     def place(self) -> FeedPlace | None:
         """As it was written last."""
         return self._table.place if self._table is not None else None
+
+    @property
+    def begun_at(self) -> FeedPlace | None:
+        """How far the feed with these settings was while it had no table yet; None: it is not known that there was one."""
+        starts = self._starts()
+        if starts is None:  # of an earlier version
+            return self.place if not self.tables() else None
+        version = starts.get(self._choice)
+        return FeedPlace.of_version(version) if version is not None else None
+
+    def note_begun(self, place: FeedPlace) -> None:
+        """Writes down how far a feed is that has no table yet: where `start` is the latest, that is another place the next time."""
+        if self._table is None:
+            self._create(place, {STARTS: json.dumps({self._choice: place.version})})
+            return
+        starts = self._starts() or {}
+        if starts.pop(self._choice, None) != place.version:
+            kept = dict([*starts.items()][1 - _MOST_CHOICES :])
+            self._table.set_properties({STARTS: json.dumps({**kept, self._choice: place.version})})
+
+    def _starts(self) -> dict[str, int] | None:
+        text = self._table.properties.get(STARTS) if self._table is not None else None
+        found: dict[str, int] | None = json.loads(text) if text else None
+        return found
 
     def choices(self) -> list[Any]:
         """All that the settings named since it was made, this time too, as it was given; nothing is named by all where they are too many."""
@@ -195,6 +221,8 @@ class ProgressTable:
         if self._table is not None:
             self._table = self._lake.open(STATE, "", "") or self._table  # another feed of this target may have written
             self._rows = self._read()
+        if not tables:
+            self.note_begun(place)
         begun = self._begun(place)
         self._rows |= {one.key: {**self._row(one, place, told, last_time), "begun": begun} for one in tables}
         if self._table is None:
@@ -203,9 +231,9 @@ class ProgressTable:
         if self._table is not None and self._table.properties.get(STOP):
             self._table.set_properties({STOP: ""})
 
-    def _create(self, place: FeedPlace) -> None:
+    def _create(self, place: FeedPlace, more: Mapping[str, str] | None = None) -> None:
         properties = {CHOICES: json.dumps([json.loads(self._choice)])} if self._choice else {}
-        self._table = self._lake.create(NewTable(STATE, ("", ""), PROGRESS, place, properties))
+        self._table = self._lake.create(NewTable(STATE, ("", ""), PROGRESS, place, {**properties, **(more or {})}))
 
     def _replace(self, place: FeedPlace) -> None:
         if self._table is None:

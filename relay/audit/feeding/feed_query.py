@@ -44,6 +44,7 @@ class FeedBatches:
         engine = self._engine
         if engine is None:
             engine = self._engine = open_engine(self._section, self._reading)
+            engine.begin()
         spark = frame.sparkSession
         end = self._offset(spark, number)
         start = self._offset(spark, number - 1) if number else None

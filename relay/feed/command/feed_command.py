@@ -34,9 +34,32 @@ def loaded_feed(path: Path) -> "FeedSection":
     from relay.feed.feed_config import load_feed_config
 
     try:
-        return load_feed_config(path)
+        section = load_feed_config(path)
     except ConfigError as error:
         raise CommandFailed(str(error), WRONG_USE) from None
+    if section.format == "iceberg":
+        _check_catalog(section.catalog or "", path)
+    return section
+
+
+def _check_catalog(catalog: str, path: Path) -> None:
+    """Raises: CommandFailed where no catalog of Iceberg can be opened by it. A URL may have a password: it is not told."""
+    try:
+        import pyiceberg.catalog.sql  # noqa: F401
+        from sqlalchemy import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        if "://" not in catalog:
+            return
+        try:
+            make_url(catalog).get_dialect().import_dbapi()
+        except (ValueError, ArgumentError):
+            text = f'{path}: `catalog` is no URL that SQLAlchemy knows. Write it as "postgresql+psycopg2://USER@HOST/DATABASE".'
+            raise CommandFailed(text, WRONG_USE) from None
+    except ImportError as error:
+        raise CommandFailed(
+            f'{path}: {error.name} is not installed, which format = "iceberg" with this `catalog` needs.', WRONG_USE
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +73,29 @@ class SnapshotRequest:
 
 
 @contextlib.contextmanager
+def _told(again: str) -> Iterator[None]:
+    """What a feed, an archive or a lake raises, as the command tells it. Raises: CommandFailed."""
+    from relay.audit.plan.series_files import NothingToRead
+    from relay.feed.feed_run import is_passing, told
+    from relay.feed.rows.feed_stop import FeedStop
+
+    try:
+        yield
+    except FeedStop as stop:
+        raise CommandFailed(str(stop), FINDINGS) from None
+    except NothingToRead as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    except Exception as error:
+        # Of delta-rs some are an OSError that names no file: those of a bucket that is not reached.
+        if not is_passing(error) or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        raise CommandFailed(f"The lake did not do it: {told(error)} {again}", SOURCE_UNREACHABLE) from None
+
+
+@contextlib.contextmanager
 def _locked(path: Path) -> Iterator["FeedSection"]:
     """The settings, with the file locked against a second feed of this machine. Raises: CommandFailed."""
     section = loaded_feed(path)
-    from relay.audit.plan.series_files import NothingToRead
-    from relay.feed.rows.feed_stop import FeedStop
-
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,19 +105,8 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             ) from None
         before = signal.signal(signal.SIGTERM, _end)
         try:
-            yield section
-        except FeedStop as stop:
-            raise CommandFailed(str(stop), FINDINGS) from None
-        except NothingToRead as error:
-            raise CommandFailed(str(error), WRONG_USE) from None
-        except Exception as error:
-            from relay.feed.feed_run import is_passing, told
-
-            if isinstance(error, OSError) or not is_passing(error):
-                raise
-            raise CommandFailed(
-                f"The lake did not do it: {told(error)} What is committed stays: run it again.", SOURCE_UNREACHABLE
-            ) from None
+            with _told("What is committed stays: run it again."):
+                yield section
         finally:
             signal.signal(signal.SIGTERM, before)
 
@@ -124,18 +153,11 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
 def status(path: Path, *, as_json: bool) -> bool:
     """Prints each table's state; whether one is not current. Raises: CommandFailed."""
     section = loaded_feed(path)
-    from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_report import feed_report
     from relay.feed.feed_run import opened_engine
-    from relay.feed.rows.feed_stop import FeedStop
 
-    try:
-        with opened_engine(section, applies=False) as engine:
-            report = feed_report(engine)
-    except FeedStop as stop:
-        raise CommandFailed(str(stop), FINDINGS) from None
-    except NothingToRead as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+    with _told("Nothing was changed: run it again."), opened_engine(section, applies=False) as engine:
+        report = feed_report(engine)
     for one in report:
         if as_json:
             print_json(one)
@@ -155,21 +177,15 @@ def report(path: Path, out: Path, days: int) -> None:
         import pygal  # noqa: F401
     except ImportError as error:
         raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
-    from relay.audit.plan.series_files import NothingToRead
     from relay.feed.command.feed_page import feed_page
     from relay.feed.feed_run import opened_engine
-    from relay.feed.rows.feed_stop import FeedStop
 
+    with _told("Nothing was written: run it again."), opened_engine(section, applies=False) as engine:
+        page = feed_page(engine, section, str(path), days)
     try:
-        with opened_engine(section, applies=False) as engine:
-            page = feed_page(engine, section, str(path), days)
         written = out.with_name(f".{out.name}.new")
         written.write_text(page, encoding="utf-8")
         written.replace(out)
-    except FeedStop as stop:
-        raise CommandFailed(str(stop), FINDINGS) from None
-    except NothingToRead as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
     except OSError as error:
         raise CommandFailed(f"The report was not written: {error}.", WRONG_USE) from None
     sys.stdout.write(f"{out}\n")
