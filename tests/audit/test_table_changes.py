@@ -64,9 +64,11 @@ def shop(module_servers: ServerFactory) -> Iterator[Server]:
             f"INSERT INTO shop.types VALUES ({', '.join(one[1] for one in TYPES.values())})",
             "CREATE TABLE shop.dates (id INT PRIMARY KEY, day DATE, at DATETIME)",
             "INSERT INTO shop.dates VALUES (1, '0000-00-00', '2026-01-00 00:00:00')",
-            "CREATE TABLE shop.moved (id INT PRIMARY KEY, a DATETIME, b TIMESTAMP NULL, c TEXT, d INT, e JSON, f VARCHAR(5) CHARACTER SET ucs2)",
+            "CREATE TABLE shop.moved (id INT PRIMARY KEY, a DATETIME, b TIMESTAMP NULL, c TEXT, d INT, e JSON, "
+            "f VARCHAR(5) CHARACTER SET ucs2)",
             """INSERT INTO shop.moved VALUES (1, '2026-01-01 12:00:00', '2026-01-01 12:00:00', '{"a": 1}', 7, '"x"', 'a')""",
-            "ALTER TABLE shop.moved MODIFY a TIMESTAMP NULL, MODIFY b DATETIME, MODIFY c JSON, MODIFY e TEXT, MODIFY f VARBINARY(10)",
+            "ALTER TABLE shop.moved MODIFY a TIMESTAMP NULL, MODIFY b DATETIME, MODIFY c JSON, MODIFY e TEXT, "
+            "MODIFY f VARBINARY(10)",
             """INSERT INTO shop.moved VALUES (2, NULL, '2026-01-01 12:00:00', JSON_ARRAY(1.2345678901234567890123), 8, 'x', 'a')""",
             "CREATE TABLE shop.orders (id INT PRIMARY KEY, n VARCHAR(9), gone INT)",
             "INSERT INTO shop.orders VALUES (1, '7', 1), (2, 'x', 2)",
