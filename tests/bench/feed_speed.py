@@ -1,11 +1,12 @@
 """How fast the feed is: an archive into empty Delta tables, and how fresh they are while a source writes.
 
-    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current] [--transaction]
+    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current] [--key BIGINT] [--transaction]
     python -m tests.bench.feed_speed --fresh 60 [--rate 10000] [--interval 1] [--spark]
 
 The first prints seconds, changes a second, processor time and peak memory of the feed's process, with --transaction of one transaction
-of that size; the second the age of rows when they can be read in the lake: p50, p99, with --spark by Structured Streaming, and what a
-trigger costs beside the batch. Needs a MariaDB. Nothing here waits for a quiet machine: whoever compares figures does.
+of that size, with --key of a table whose key has that type; the second the age of rows when they can be read in the lake: p50, p99,
+with --spark by Structured Streaming, and what a trigger costs beside the batch. Needs a MariaDB. Nothing here waits for a
+quiet machine: whoever compares figures does.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
 
 TABLE = (
-    "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer INT, name VARCHAR(60), amount DECIMAL(10,2), created DATETIME(3), "
+    "CREATE TABLE orders (id {key} PRIMARY KEY, customer INT, name VARCHAR(60), amount DECIMAL(10,2), created DATETIME(3), "
     "note VARCHAR(100), n INT) ENGINE=InnoDB"
 )
 ROWS = (
@@ -38,9 +39,9 @@ ROWS = (
 STEP = 20_000
 
 
-def written(server: Server, megabytes: int) -> None:
+def written(server: Server, megabytes: int, key: str) -> None:
     """Inserts, updates of three quarters of each fourth stretch, deletes of a twentieth, until the binlogs have that size."""
-    server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE])
+    server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE.format(key=key)])
     first = 1
     while sum(one.stat().st_size for one in server.binlogs()) < megabytes << 20:
         server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=first, last=first + STEP - 1)])
@@ -55,9 +56,9 @@ def written(server: Server, megabytes: int) -> None:
         first += STEP
 
 
-def written_at_once(server: Server, megabytes: int) -> None:
+def written_at_once(server: Server, megabytes: int, key: str) -> None:
     """One transaction of about that size."""
-    server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE])
+    server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE.format(key=key)])
     rows = megabytes * 11_000
     server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=1, last=rows)])
 
@@ -70,12 +71,12 @@ def settings(directory: Path, archive: Path, **more: Any) -> Path:
     return config
 
 
-def backlog(megabytes: int, batch_mb: int, modes: list[str], *, at_once: bool) -> None:
+def backlog(megabytes: int, batch_mb: int, modes: list[str], key: str, *, at_once: bool) -> None:
     """An archive into empty tables."""
     with tempfile.TemporaryDirectory() as temporary, SERVERS["mariadb"]() as server:
         directory = Path(temporary)
         server.start(server_id=1, options=["--binlog-format=ROW", "--max-binlog-size=256M"])
-        (written_at_once if at_once else written)(server, megabytes)
+        (written_at_once if at_once else written)(server, megabytes, key)
         archive = directory / "binlogs"
         archive.mkdir()
         for one in server.binlogs():
@@ -115,7 +116,7 @@ def freshness(seconds: float, rate: int, interval: float, *, spark: bool) -> Non
     with tempfile.TemporaryDirectory() as temporary, SERVERS["mariadb"]() as server:
         directory = Path(temporary)
         server.start(server_id=1, options=["--binlog-format=ROW"])
-        server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE])
+        server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE.format(key="BIGINT")])
         with RelayProcess(directory / "relay", server, port=free_port()) as relay:
             end = server.master_status()
             relay.wait_archived(end.file, end.position)
@@ -209,6 +210,7 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--batch-mb", type=int, default=16)
     parser.add_argument("--modes", default="current")
+    parser.add_argument("--key", default="BIGINT", help="the key's type")
     parser.add_argument("--transaction", action="store_true")
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--fresh", type=float, default=0)
@@ -218,7 +220,7 @@ def main() -> int:
     if options.fresh:
         freshness(options.fresh, options.rate, options.interval, spark=options.spark)
     else:
-        backlog(options.megabytes, options.batch_mb, options.modes.split(","), at_once=options.transaction)
+        backlog(options.megabytes, options.batch_mb, options.modes.split(","), options.key, at_once=options.transaction)
     return 0
 
 
