@@ -154,3 +154,41 @@ def test_a_column_of_delta_that_becomes_a_decimal_hides_no_row(tmp_path: Path) -
     added = lake.schema.append(pa.field("n", pa.int32()))
     lake.table.evolve(ColumnsChange(added), FeedPlace(1, 1, 35))
     assert lake.table._table.to_pyarrow_dataset().to_table(filter=pc.field("n").is_null()).num_rows == 3
+
+
+def spans_told(table: Any) -> int:
+    """Of how many files the least key is told."""
+    least = pa.table(table._table.get_add_actions(flatten=True)).to_pydict().get("min.k", [])
+    return sum(one is not None for one in least)
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["as written", "compacted"])
+@pytest.mark.parametrize("first", [1, 10**15 - 40, 2**53 - 20, 2**64 - 90], ids=str)
+def test_a_key_of_20_digits_is_found_whether_its_files_tell_the_least_and_largest_or_do_not(
+    tmp_path: Path, first: int, compacted: bool
+) -> None:
+    lake = KeyedTable("delta", tmp_path, pa.decimal128(20, 0), {})
+    kept = {}
+    for number in range(24):
+        keys = [Decimal(first + 3 * number + one) for one in range(3)]
+        changed = [one for one in kept if (int(one) + number) % 5 == 0]
+        if number % 4 == 3 and compacted:
+            lake.table.compact(1 << 20)
+        lake.merge(*((one, number) for one in keys), *((one, None) for one in changed))
+        kept |= dict.fromkeys(keys, number)
+        for one in changed:
+            del kept[one]
+        assert lake.rows() == sorted(kept.items())
+    assert [found(lake.table, "k", one) for one in kept] == [1] * len(kept)
+    assert (spans_told(lake.table) > 0) == (first == 1)  # without them a MERGE reads all files
+
+
+def test_an_alter_keeps_what_files_tell_of_a_key_of_20_digits(tmp_path: Path) -> None:
+    lake = KeyedTable("delta", tmp_path, pa.decimal128(20, 0), {})
+    lake.merge((Decimal(1), 1), (Decimal(2), 1))
+    wider = lake.schema.append(pa.field("n", pa.int32()))
+    lake.table.evolve(ColumnsChange(wider, filled={"n": 7}), FeedPlace(1, 1, 15))
+    assert spans_told(lake.table) == 1
+    filled = wider.append(pa.field("large", pa.decimal128(20, 0)))
+    lake.table.evolve(ColumnsChange(filled, filled={"large": Decimal(2**64 - 1)}), FeedPlace(1, 1, 16))
+    assert found(lake.table, "large", Decimal(2**64 - 1)) == 2

@@ -3,8 +3,9 @@
 import json
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,13 +21,16 @@ _GROUP_BYTES: Final = 8 << 20
 _TEXT_LENGTH: Final = 32
 """Of longer texts so many characters are told."""
 _LAST: Final = "\U0010ffff"
+EXACT_DIGITS: Final = 15
+"""Whole numbers of so many digits are exact as doubles, as which delta-rs (1.6) writes the least and largest of a DECIMAL."""
 
 
 class DeltaFiles:
-    """`actions` are the commit's when `finish` was called."""
+    """Files that go, and files of rows that come, until `finish` was called."""
 
     def __init__(self, table: DeltaTable, schema: pa.Schema, file_bytes: int) -> None:
-        self.actions: list[AddAction | RemoveAction] = []
+        self._gone: list[RemoveAction] = []
+        self._made: list[tuple[str, int, _Spans]] = []
         self._files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
         self._schema = schema
         self._file_bytes = file_bytes
@@ -37,7 +41,7 @@ class DeltaFiles:
 
     def remove(self, path: str, size: int) -> None:
         """A file that is not the table's any more."""
-        self.actions.append(RemoveAction(path, True, int(time.time() * 1000), size, {}))
+        self._gone.append(RemoveAction(path, True, int(time.time() * 1000), size, {}))
 
     def write(self, rows: Iterable[pa.Table]) -> None:
         """More rows, with the columns of the schema."""
@@ -51,6 +55,17 @@ class DeltaFiles:
         """The last file is whole."""
         self._write()
         self._close()
+
+    @property
+    def inexact(self) -> frozenset[str]:
+        """Columns with a value whose double may be another number."""
+        return frozenset(name for _path, _size, spans in self._made for name in spans.inexact)
+
+    def actions(self, told: Collection[str]) -> list[AddAction | RemoveAction]:
+        """What a commit is to do. `told`: of these columns the files tell the least and largest."""
+        now = int(time.time() * 1000)
+        made = [AddAction(path, size, {}, now, True, spans.told(told)) for path, size, spans in self._made]
+        return [*self._gone, *made]
 
     def _write(self) -> None:
         table = pa.concat_tables(self._held) if self._held else self._schema.empty_table()
@@ -73,7 +88,7 @@ class DeltaFiles:
         writer.close()
         size = stream.tell()
         stream.close()
-        self.actions.append(AddAction(path, size, {}, int(time.time() * 1000), True, self._spans.told()))
+        self._made.append((path, size, self._spans))
         self._open, self._spans = None, _Spans(self._schema)
 
 
@@ -99,12 +114,17 @@ class _Spans:
             self._least[name] = min(self._least.get(name, low), low)
             self._most[name] = max(self._most.get(name, high), high)
 
-    def told(self) -> str:
+    @property
+    def inexact(self) -> list[str]:
+        return [name for name in self._least if not is_exact(self._least[name]) or not is_exact(self._most[name])]
+
+    def told(self, names: Collection[str]) -> str:
+        known = [name for name in self._names if name in names and name in self._least]
         return json.dumps(
             {
                 "numRecords": self._rows,
-                "minValues": {name: _least_told(self._least[name]) for name in self._names if name in self._least},
-                "maxValues": {name: _most_told(self._most[name]) for name in self._names if name in self._most},
+                "minValues": {name: _least_told(self._least[name]) for name in known},
+                "maxValues": {name: _most_told(self._most[name]) for name in known},
                 "nullCount": self._nulls,
             },
             ensure_ascii=False,
@@ -112,10 +132,31 @@ class _Spans:
 
 
 def has_span(kind: pa.DataType) -> bool:
-    """Whether each file tells the least and largest of such a column: delta-rs (1.6) takes columns of which some file does not for empty,
-    and its own of DECIMAL are doubles, which may be others."""
+    """Whether each file may tell the least and largest of such a column: delta-rs (1.6) takes columns of which some file does not for
+    empty. Of whole DECIMALs as long as all their values are exact as doubles."""
     exact = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
-    return any(one(kind) for one in exact)
+    return any(one(kind) for one in exact) or is_whole_decimal(kind)
+
+
+def is_whole_decimal(kind: pa.DataType) -> bool:
+    """DECIMAL(n, 0), which BIGINT UNSIGNED is, too."""
+    return bool(pa.types.is_decimal(kind)) and kind.scale == 0
+
+
+def inexact_columns(rows: pa.Table) -> frozenset[str]:
+    """The columns of whole DECIMALs that have a value whose double may be another number."""
+    found = set()
+    for one in rows.schema:
+        if is_whole_decimal(one.type):
+            span = pc.min_max(rows.column(one.name)).as_py()
+            if not (is_exact(span["min"]) and is_exact(span["max"])):
+                found.add(one.name)
+    return frozenset(found)
+
+
+def is_exact(value: Any) -> bool:
+    """Whether a DECIMAL is told as it is."""
+    return not isinstance(value, Decimal) or abs(value) < 10**EXACT_DIGITS
 
 
 def _least_told(value: Any) -> Any:
@@ -134,6 +175,8 @@ def _most_told(value: Any) -> Any:
 
 def _json_value(value: Any) -> Any:
     """Moments to the millisecond before: readers add one to the largest."""
+    if isinstance(value, Decimal):
+        return int(value)
     if not isinstance(value, datetime):
         return value.isoformat() if isinstance(value, date) else value
     if value.tzinfo is None:

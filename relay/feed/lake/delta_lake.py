@@ -1,6 +1,6 @@
 """Tables of Delta, by delta-rs: no JVM. The place is the version in the `txn` action of each commit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from relay.feed.lake.delta_files import DeltaFiles, has_span
+from relay.feed.lake.delta_files import EXACT_DIGITS, DeltaFiles, has_span, inexact_columns, is_whole_decimal
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
@@ -29,10 +29,14 @@ _SPANS: Final = "delta.dataSkippingStatsColumns"
 _MOST_SPANS: Final = 32
 
 
-def _writer(schema: pa.Schema) -> WriterProperties:
+def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
     """delta-rs (1.6) writes the least and largest of a DECIMAL as doubles, which may be others: by these, files would be passed over
-    that have a key. So nobody is told them."""
-    untold = {one.name: ColumnProperties(statistics_enabled="NONE") for one in schema if pa.types.is_decimal(one.type)}
+    that have a key. So nobody is told them, but of the columns `told`."""
+    untold = {
+        one.name: ColumnProperties(statistics_enabled="NONE")
+        for one in schema
+        if pa.types.is_decimal(one.type) and one.name not in told
+    }
     return WriterProperties(compression="SNAPPY", column_properties=untold or None)
 
 
@@ -49,7 +53,11 @@ def _commit(place: FeedPlace | None) -> CommitProperties:
 
 def _spans(names: Iterable[str]) -> str:
     """The value of _SPANS: which columns' least and largest readers take into account."""
-    return ",".join("`" + one.replace("`", "``") + "`" for one in list(names)[:_MOST_SPANS])
+    return ",".join(_in_backticks(one) for one in list(names)[:_MOST_SPANS])
+
+
+def _in_backticks(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 class DeltaLakeTable:
@@ -83,7 +91,7 @@ class DeltaLakeTable:
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
         """Net changes, in one MERGE."""
         known = self.schema
-        self._tell_spans(known)
+        told = self._tell_spans(known, inexact_columns(changes))
         for one in known:
             if one.name not in changes.column_names:  # dropped at the source: NULL from there
                 changes = changes.append_column(one, pa.nulls(changes.num_rows, one.type))
@@ -95,7 +103,7 @@ class DeltaLakeTable:
             source_alias="s",
             target_alias="t",
             streamed_exec=False,
-            writer_properties=_writer(known),
+            writer_properties=_writer(known, told),
             commit_properties=_commit(place),
         )
         columns = {_name(one.name): f"s.{_name(one.name)}" for one in known}
@@ -109,13 +117,15 @@ class DeltaLakeTable:
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
         """As `merge`: files that have changed keys are written anew without them, and the new rows into files of their own."""
         schema = self.schema
-        self._tell_spans(schema)
+        told = self._tell_spans(schema)
         files = DeltaFiles(self._table, schema, _FILE_BYTES)
         sizes = dict(self._table._table.get_add_file_sizes())
         dataset = self._table.to_pyarrow_dataset()
-        low, high = changes.ends(key[0])
-        has_span = pa.types.is_integer(schema.field(key[0]).type)
-        wanted = (pc.field(key[0]) >= low) & (pc.field(key[0]) <= high) if has_span else None
+        kind = schema.field(key[0]).type
+        wanted = None
+        if pa.types.is_integer(kind) or (is_whole_decimal(kind) and key[0] in told):
+            low, high = (pa.scalar(one, kind) for one in changes.ends(key[0]))
+            wanted = (pc.field(key[0]) >= low) & (pc.field(key[0]) <= high)
         for one in dataset.get_fragments(filter=wanted):
             reading = {
                 "schema": dataset.schema,
@@ -130,38 +140,56 @@ class DeltaLakeTable:
                 files.write(some.filter(pc.invert(changes.are_gone(some.select([*key, SEQUENCE])))) for some in rows)
         files.write(changes.live(schema))
         files.finish()
+        told = self._tell_spans(schema, files.inexact)
         self._table.create_write_transaction(
-            files.actions, "append", self._table.schema(), commit_properties=_commit(place)
+            files.actions(told), "append", self._table.schema(), commit_properties=_commit(place)
         )
         self._table.update_incremental()
 
-    def _tell_spans(self, schema: pa.Schema) -> None:
-        """Before a commit of rows with these columns: none of them is told that some file would not have. A commit of its own, if any."""
+    def _tell_spans(self, schema: pa.Schema, inexact: Collection[str] = ()) -> frozenset[str]:
+        """Before a commit of rows with these columns: none of them is told that some file would not have. A commit of its own, if any.
+
+        inexact: columns with values of which doubles are others. Gives the columns that are told.
+        """
         if self._by_day:
-            return
+            return frozenset()
         known = self.schema
         told = self._table.metadata().configuration.get(_SPANS)
-        names = [one.name for one in schema if has_span(one.type)]
-        if told is not None:
+        names = [one.name for one in schema if has_span(one.type) and one.name not in inexact]
+        if told is None:
+            names = [one for one in names if not is_whole_decimal(schema.field(one).type)]
+        else:
             # Files that there are tell what was told. One of a new name is in files only that are to be written.
-            before = {one.name: _spans([one.name]) for one in known}
             listed = set(told.split(","))
-            names = [one for one in names if one not in before or before[one] in listed]
+            names = [one for one in names if known.get_field_index(one) < 0 or _in_backticks(one) in listed]
         if _spans(names) != told:
             self.set_properties({_SPANS: _spans(names)})
+        return frozenset(names[:_MOST_SPANS])
+
+    def _unsure(self, schema: pa.Schema, made: Collection[str]) -> list[str]:
+        """DECIMALs of rows with these columns that may have values of which doubles are others. `made`: columns with new values; those of
+        the others are this table's, which has them told as long as they have none."""
+        known = self.schema
+        return [
+            one.name
+            for one in schema
+            if is_whole_decimal(one.type)
+            and one.type.precision > EXACT_DIGITS
+            and (one.name in made or known.get_field_index(one.name) < 0 or known.field(one.name).type != one.type)
+        ]
 
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
         """More rows."""
         if self._by_day:
             rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
-        write_deltalake(
-            self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=_writer(rows.schema)
-        )
+        inexact = inexact_columns(rows) if isinstance(rows, pa.Table) else self._unsure(rows.schema, rows.schema.names)
+        writer = _writer(rows.schema, self._tell_spans(self.schema, inexact))
+        write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=writer)
         self._table.update_incremental()
 
     def replace(self, rows: pa.Table, place: FeedPlace) -> None:
         """These rows in place of all there are."""
-        self._overwrite(rows.schema, rows.to_batches(), place)
+        self._overwrite(rows.schema, rows.to_batches(), place, inexact_columns(rows))
 
     def clear(self, place: FeedPlace) -> None:
         """No row any more."""
@@ -197,21 +225,22 @@ class DeltaLakeTable:
             self._overwrite(change.schema, change.schema.empty_table().to_reader(), place)
             return
         reader = self.scan()
-        self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place)
+        inexact = self._unsure(change.schema, {*change.filled, *change.renamed})
+        self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place, inexact)
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
         """Other columns and these rows in place of all there are."""
-        self._overwrite(schema, iter(rows), place)
+        self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
 
-    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace) -> None:
-        self._tell_spans(schema)
+    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace, inexact: Collection[str] = ()) -> None:
+        told = self._tell_spans(schema, inexact)
         write_deltalake(
             self._table,
             pa.RecordBatchReader.from_batches(schema, rows),
             mode="overwrite",
             schema_mode="overwrite",
             commit_properties=_commit(place),
-            writer_properties=_writer(schema),
+            writer_properties=_writer(schema, told),
         )
         self._table.update_incremental()
 
@@ -268,8 +297,9 @@ class DeltaLakeTable:
 
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
         """Small files into larger ones."""
+        schema = self.schema
         found: Mapping[str, Any] = self._table.optimize.compact(
-            target_size=target_bytes, writer_properties=_writer(self.schema)
+            target_size=target_bytes, writer_properties=_writer(schema, self._tell_spans(schema))
         )
         return found
 
