@@ -57,15 +57,22 @@ def definition_spans(
     wanted = [one for one in sorted(names) if one < number]
     wanted += [number, *following[: min(further, len(following) - 1)]] if following else [number]
     spans = []
+    reached = FIRST_EVENT
     for found in wanted:
         limit = stop if found == number and not following else None
         start = _not_recorded(found, recorded)
         if found in names and start is not None and (limit is None or start < limit):
-            span = _scan(store, store.join(directory, names[found]), found, start, limit)
+            path = store.join(directory, names[found])
+            span = _scan(store, path, found, start, limit)
             if span is not None:
                 spans.append(span)
-    upto = (wanted[-1] + 1, 0) if following or stop is None else (number, stop)
-    return spans, upto
+                reached = _scanned[path].last
+        elif limit is not None:
+            reached = limit
+    if following:
+        return spans, (wanted[-1] + 1, 0)
+    # The newest file is still written: what comes behind this was not looked at, whatever was asked for.
+    return spans, (number, reached if stop is None else min(stop, reached))
 
 
 def looked_through(store: Store, path: str) -> bool:
