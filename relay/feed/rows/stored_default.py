@@ -10,6 +10,7 @@ from protocol.binlog.schema.column_description import column_texts
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TEXT, TIME, LakeColumn, parsed_type
 
 UNKNOWN: Final = object()
+_SHOWN_DIGITS: Final = 6
 _INTEGER: Final = re.compile(r"-?\d+", re.ASCII)
 _ANY_NUMBER: Final = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?", re.ASCII | re.IGNORECASE)
 _BITS: Final = re.compile(r"b'([01]+)'", re.IGNORECASE)
@@ -60,7 +61,9 @@ def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
             return int(text) if re.fullmatch(r"[1-9]\d{3}", text) else UNKNOWN
         if pa.types.is_floating(column.arrow):
             scale = inside.partition(",")[2]
-            return UNKNOWN if scale and _places(text) > int(scale) else float(text)
+            # Servers show of a FLOAT no more than six digits: one with so many may have been cut when it was recorded.
+            is_cut = pa.types.is_float32(column.arrow) and _digits(text) >= _SHOWN_DIGITS
+            return UNKNOWN if is_cut or (scale and _places(text) > int(scale)) else float(text)
         if base in ("decimal", "numeric", "dec", "fixed"):
             return _decimal(text, int(inside.partition(",")[2] or 0))
     except (ValueError, InvalidOperation):
@@ -72,6 +75,11 @@ def _decimal(text: str, scale: int) -> Any:
     """With all its digits behind the point, as images have it: keys are compared as they stand there."""
     stored = f"{Decimal(text):.{scale}f}"
     return UNKNOWN if _places(text) > scale else stored if re.search("[1-9]", stored) else stored.removeprefix("-")
+
+
+def _digits(text: str) -> int:
+    """How many there are from the first that is not 0 on, but for an exponent's."""
+    return len(re.sub("[^0-9]", "", text.lower().partition("e")[0]).lstrip("0"))
 
 
 def _places(text: str) -> int:
