@@ -61,7 +61,7 @@ def definition_spans(
     for found in wanted:
         limit = stop if found == number and not following else None
         start = _not_recorded(found, recorded)
-        if found in names and start is not None and (limit is None or start < limit):
+        if found in names and start is not None and (limit is None or start <= limit):
             path = store.join(directory, names[found])
             span = _scan(store, path, found, start, limit)
             if span is not None:
@@ -152,7 +152,8 @@ def _scan_open(reader: Reader, path: str, number: int, start: int, stop: int | N
         del _scanned[next(iter(_scanned))]
     _scanned[path] = _Scanned(head, span, at)
     upto = [one for one in definitions if one[0] < (number, limit)]
-    last = (number + 1, 0) if stop is None and whole else (number, min(at, limit))
+    # What comes at the end itself has all of before in front of it.
+    last = (number + 1, 0) if stop is None and whole else (number, min(at, limit) + 1)
     return DefinedSpan(span.first, last, tuple(upto))
 
 
