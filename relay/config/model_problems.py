@@ -1,31 +1,24 @@
 """From what pydantic says of a configuration to sentences: the key, what is wrong with it, what to write instead."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from relay.config.http_section import HttpSection
 from relay.config.sections import (
-    Account,
-    ArchiveSection,
     Config,
     DirectorySource,
-    FailoverSection,
-    ListenSection,
     ServerSource,
     StartGtid,
     StartPosition,
-    ViewSection,
-    ViewStartPlace,
     start_tag,
 )
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
-from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, MirrorSection, TiersSection
 
 _SECRET_KEYS: Final = {"password", "password_hash", "token"}
 _EXAMPLES: Final = {
@@ -59,8 +52,8 @@ _TYPE_WORDS: Final = {
 }
 
 
-def model_problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
-    """The sentence for one of pydantic's errors; `data` is what was checked."""
+def model_problem(detail: ErrorDetails, data: Mapping[str, Any], root: type[BaseModel] = Config) -> Problem:
+    """The sentence for one of pydantic's errors; `data` is what was checked, `root` the model of the whole file."""
     loc = _without_tags(detail["loc"], data)
     key = _key_path(loc)
     plain = ".".join(part for part in loc if isinstance(part, str))
@@ -68,7 +61,7 @@ def model_problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
     context = detail.get("ctx", {})
     shown = _shown(detail.get("input"), loc)
     if kind == "extra_forbidden":
-        return _unknown_key(key, loc, data)
+        return _unknown_key(key, loc, data, root)
     if kind == "missing":
         return Problem(key, "is missing", f"Write {_EXAMPLES.get(plain, 'a value for it')}")
     if kind == "union_tag_invalid":
@@ -80,7 +73,7 @@ def model_problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
         wrong: Wrong = context["error"]
         return Problem(key, f"{shown}: {wrong.what}" if shown and wrong.is_shown else wrong.what, wrong.instead)
     if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
-        return Problem(key, f"{shown} is out of range", f"Write a number {_range(plain)}")
+        return Problem(key, f"{shown} is out of range", f"Write a number {_range(loc, data, root)}")
     if kind == "string_too_short":
         return Problem(key, "is empty", f"Write {_EXAMPLES.get(plain, 'a text')}")
     if kind == "string_too_long":
@@ -139,81 +132,88 @@ def _started(source: object) -> object:
     return source.get("start") if isinstance(source, dict) else None
 
 
-def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseModel]:
-    """The section that the last part of `loc` would be a key of."""
-    names = tuple(part for part in loc[:-1] if isinstance(part, str))
-    source = data.get("source")
+def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseModel]) -> type[BaseModel]:
+    """The section that the last part of `loc` is, or would be, a key of. `root`: the model of the whole file."""
+    model = root
+    for part in loc[:-1]:
+        if isinstance(part, str):
+            found = _sections_of(model).get(part)
+            if not found:
+                break
+            model = _chosen(found, data.get("source"))
+    return model
+
+
+def _sections_of(model: type[BaseModel]) -> dict[str, list[type[BaseModel]]]:
+    """The sections in a section, by their keys, each with the models that it may have."""
+    found = {field.alias or name: _models_in(field.annotation) for name, field in model.model_fields.items()}
+    return {key: models for key, models in found.items() if models}
+
+
+def _all_sections(model: type[BaseModel], within: str = "") -> Iterator[tuple[str, list[type[BaseModel]]]]:
+    """Every section of a file with its name and the models that it may have, outer ones first."""
+    found = {f"{within}{key}": models for key, models in _sections_of(model).items() if key != OTHERS}
+    yield from found.items()
+    for name, models in found.items():
+        for one in models:
+            yield from _all_sections(one, f"{name}.")
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for one in get_args(annotation) for model in _models_in(one)]
+
+
+def _chosen(models: Sequence[type[BaseModel]], source: object) -> type[BaseModel]:
+    """Which of a section's models is meant, by what [source] has."""
     kind = source.get("kind") if isinstance(source, dict) else None
-    models: dict[tuple[str, ...], type[BaseModel]] = {
-        ("source",): DirectorySource if kind == "directory" else ServerSource,
-        ("source", "start"): StartGtid if start_tag(_started(source)) == "gtid" else StartPosition,
-        (OTHERS,): ServerSource,
-        ("failover",): FailoverSection,
-        ("archive",): ArchiveSection,
-        ("archive", "bucket"): BucketSection,
-        ("archive", "mirror"): MirrorSection,
-        ("archive", "encryption"): EncryptionSection,
-        ("archive", "encryption", "key"): EncryptionKey,
-        ("archive", "tiers"): TiersSection,
-        ("listen",): ListenSection,
-        ("http",): HttpSection,
-        ("account",): Account,
-        ("view",): ViewSection,
-        ("view", "start"): ViewStartPlace,
-    }
-    return models.get(names, Config)
+    if DirectorySource in models:
+        return DirectorySource if kind == "directory" else ServerSource
+    if StartGtid in models:
+        return StartGtid if start_tag(_started(source)) == "gtid" else StartPosition
+    return models[0]
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items() if field.alias != OTHERS]
 
 
-def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Problem:
-    known = _keys(_model_at(loc, data))
+def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseModel]) -> Problem:
+    known = _keys(_model_at(loc, data, root))
     near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.6)
     if near:
         return Problem(key, "there is no such key", f"Did you mean {near[0]}?")
     # A key in the wrong section is the other common mistake.
-    homes: dict[str, type[BaseModel]] = {
-        "source": ServerSource,
-        "failover": FailoverSection,
-        "archive": ArchiveSection,
-        "listen": ListenSection,
-        "http": HttpSection,
-        "account": Account,
-        "view": ViewSection,
-    }
-    home = next((name for name, model in homes.items() if loc[-1] in _keys(model)), None)
-    if home is not None and home != loc[0]:
+    section = ".".join(part for part in loc[:-1] if isinstance(part, str)).replace(OTHERS, "source")
+    homes = [name for name, models in _all_sections(root) if any(loc[-1] in _keys(model) for model in models)]
+    home = next(iter(homes), None) if section not in homes else None
+    if home is not None:
         return Problem(key, "there is no such key here", f"It belongs to [{home}]")
     return Problem(key, "there is no such key", f"Known here: {', '.join(known)}")
 
 
-def _range(plain: str) -> str:
+def _range(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseModel]) -> str:
     """The allowed range of a number, from the model itself."""
-    models: dict[str, type[BaseModel]] = {
-        "archive.tiers": TiersSection,
-        "archive.mirror": MirrorSection,
-        "source": ServerSource,
-        OTHERS: ServerSource,
-        "failover": FailoverSection,
-        "archive": ArchiveSection,
-        "listen": ListenSection,
-        "http": HttpSection,
-        "view.start": ViewStartPlace,
-    }
-    section, _, name = plain.rpartition(".")
-    model: type[BaseModel] | None = StartPosition if section == "source.start" else models.get(section)
-    if name == "poll_interval_s":
-        model = DirectorySource
     low: object = None
     high: object = None
     above: object = None
-    field = model.model_fields.get(name) if model is not None else None
-    for item in field.metadata if field is not None else ():
+    field = next(
+        (field for name, field in _model_at(loc, data, root).model_fields.items() if (field.alias or name) == loc[-1]),
+        None,
+    )
+    for item in _metadata(field):
         low = getattr(item, "ge", low)
         high = getattr(item, "le", high)
         above = getattr(item, "gt", above)
     if above is not None:
-        return f"above {above} and at most {high}"
+        return f"above {above}" if high is None else f"above {above} and at most {high}"
     return f"from {low}" if high is None else f"from {low} to {high}"
+
+
+def _metadata(field: FieldInfo | None) -> Iterator[object]:
+    """What is said of a field's values, and of those in `X | None`."""
+    if field is not None:
+        yield from field.metadata
+        for one in get_args(field.annotation):
+            yield from getattr(one, "__metadata__", ())

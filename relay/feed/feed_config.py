@@ -97,22 +97,24 @@ class FeedSection(TomlSection):
     def _patterns(cls, value: list[str]) -> list[str]:
         for one in value:
             if "." not in one:
-                raise ValueError(f"{one!r} names no schema: write SCHEMA.TABLE, shop.* or *.orders")
+                raise Wrong(f"{one!r} names no schema", "Write SCHEMA.TABLE, shop.* or *.orders")
         return value
 
     @model_validator(mode="after")
     def _with_catalog(self) -> "FeedSection":
         if self.format == "iceberg" and self.catalog is None and "://" in self.target:
-            raise ValueError(
-                'format = "iceberg" in a bucket needs `catalog`: a file for SQLite, or "postgresql+psycopg2://..."'
+            raise Wrong(
+                'format = "iceberg" in a bucket needs `catalog`',
+                'Write a file for SQLite, or "postgresql+psycopg2://..."',
             )
         return self
 
     @model_validator(mode="after")
     def _from_the_start(self) -> "FeedSection":
         if self.assume_empty and self.start != "earliest":
-            raise ValueError(
-                'assume_empty goes with start = "earliest" only: elsewhere tables have rows that nobody knows'
+            raise Wrong(
+                'assume_empty goes with start = "earliest" only: elsewhere tables have rows that nobody knows',
+                "Take one of them away",
             )
         return self
 
@@ -130,4 +132,4 @@ def load_feed_config(path: Path) -> FeedSection:
         return FeedConfig.model_validate(data).section
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise ConfigError(path, [model_problem(detail, data) for detail in details]) from None
+        raise ConfigError(path, [model_problem(detail, data, FeedConfig) for detail in details]) from None

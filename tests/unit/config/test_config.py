@@ -99,6 +99,13 @@ def test_three_mistakes_are_reported_together(tmp_path: Path) -> None:
         (SOURCE + "pasword = 1" + ARCHIVE, "source.pasword", "Did you mean password?"),
         (SOURCE + "publish = 1" + ARCHIVE, "source.publish", "belongs to [archive]"),
         (SOURCE + ARCHIVE + "[listne]", "listne", "Did you mean listen?"),
+        (SOURCE + ARCHIVE + '[retention]\nkeep_fr = "3d"', "retention.keep_fr", "Did you mean keep_for?"),
+        (SOURCE + ARCHIVE + '[listen]\nendpoint = "b"', "listen.endpoint", "belongs to [archive.bucket]"),
+        (
+            SOURCE + ARCHIVE + "[archive.mirror]\ninterval_s = 0",
+            "archive.mirror.interval_s",
+            "above 0 and at most 3600",
+        ),
         (SOURCE + ARCHIVE + "[listen]\nport = 0", "listen.port", "from 1 to 65535"),
         (SOURCE + ARCHIVE + '[listen]\nport = "3307"', "listen.port", "whole number without quotes"),
         (SOURCE + ARCHIVE + "[listen]\nport = true", "listen.port", "true is of the wrong type"),
