@@ -27,6 +27,8 @@ _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
 _WELL_S: Final = 600.0
 """A feed that ran so long was well: the next fault is the first one again."""
+_BACKTRACE: Final = re.compile(r"\n\s+0: .*", re.DOTALL)
+"""Of delta-rs, behind its errors."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
@@ -174,5 +176,5 @@ def is_passing(error: Exception) -> bool:
 
 def told(error: Exception) -> str:
     """An error in a sentence, without its traceback."""
-    text = _COLOURS.sub("", " ".join(str(error).split()))
-    return f"{type(error).__name__}: {text[:300]}."
+    text = _COLOURS.sub("", " ".join(_BACKTRACE.sub("", str(error)).split())).rstrip(".")
+    return f"{': '.join((type(error).__name__, *getattr(error, '__notes__', ()), text[:300]))}."

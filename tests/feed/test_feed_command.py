@@ -28,6 +28,10 @@ def test_a_lake_that_is_damaged_is_told_as_that(tmp_path: Path, command: str) ->
             report(feed.config, tmp_path / "page.html", 7)
     assert told.value.code == SOURCE_UNREACHABLE
     assert "\n" not in str(told.value)
+    assert f"DeltaError: {tmp_path}/feed/lake/_feed: Kernel error: Json error: Encountered unexpected 'g'" in str(
+        told.value
+    )
+    assert "unknown" not in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -378,9 +378,13 @@ class DeltaLake:
     def open(self, kind: str, schema: str, table: str) -> DeltaLakeTable | None:
         """A table that is there."""
         address = self.address(kind, schema, table)
-        if not DeltaTable.is_deltatable(address, storage_options=self._options):
-            return None
-        return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
+        try:
+            if not DeltaTable.is_deltatable(address, storage_options=self._options):
+                return None
+            return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
+        except DeltaError as error:
+            error.add_note(address)  # it does not say where
+            raise
 
     def create(self, new: NewTable) -> DeltaLakeTable:
         """The table, empty. Of one with `day_of` the day is in the column `day`."""
