@@ -299,6 +299,56 @@ def test_a_table_without_a_key_is_loaded_and_compared_as_a_whole(
     server.sql("DROP TABLE shop.bare")
 
 
+def test_a_chunk_has_only_as_many_rows_as_fit_into_memory(
+    tmp_path: Path, relay: tuple[Server, RelayProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pydantic import SecretStr
+
+    from relay.feed.feed_config import FeedSource
+    from relay.feed.rows.feed_stop import FeedStop
+    from relay.feed.rows.lake_columns import lake_columns
+    from relay.feed.rows.net_changes import TableRows
+    from relay.feed.snapshot import keyless_snapshot, source_rows
+    from relay.schema_history.tables.source_table import Column, Table
+
+    server, _ = relay
+    server.execute_many(
+        [
+            "USE shop",
+            "CREATE TABLE large (id INT PRIMARY KEY, body LONGTEXT)",
+            "INSERT INTO large SELECT seq, '' FROM seq_1_to_2500",
+            "INSERT INTO large SELECT seq, REPEAT('x', 100000) FROM seq_2501_to_2560",
+            "INSERT INTO large SELECT seq, '' FROM seq_2561_to_4000",
+        ]
+    )
+    monkeypatch.setattr(source_rows, "_BYTES_AT_ONCE", 1 << 20)
+    columns = (Column("id", "int(11)"), Column("body", "longtext", "utf8mb4"))
+    rows = TableRows("shop.large", lake_columns(Table("shop", "large", "InnoDB", columns, ()), ""), ("id",))
+    server.sql(f"GRANT SELECT ON *.* TO '{server.replication_user}'@'%'")
+    source = FeedSource(
+        host="127.0.0.1",
+        port=server.port,
+        user=server.replication_user,
+        password=SecretStr(server.replication_password),
+    )
+    with source_rows.SourceRows(source) as reading:
+        chunks, last = [], None
+        while not chunks or last is not None:
+            chunk, last = reading.chunk(("shop", "large"), rows, last, 10_000)
+            chunks.append(chunk)
+        assert [one for chunk in chunks for one in chunk.column("id").to_pylist()] == list(range(1, 4001))
+        assert max(one.nbytes for one in chunks) < 1_300_000
+        assert 8 <= len(chunks) <= 20
+        portions = list(reading.all_rows(("shop", "large"), rows))
+        assert sum(one.num_rows for one in portions) == 4000
+        assert max(one.nbytes for one in portions) < 1_300_000
+        monkeypatch.setattr(keyless_snapshot, "_MOST_BYTES", 2 << 20)
+        whole = keyless_snapshot.WholeTable(None, reading, ("shop", "large"), 10_000)  # type: ignore[arg-type]
+        with pytest.raises(FeedStop, match="it has more than 2 MB"):
+            whole._chunks(rows)
+    server.sql("DROP TABLE shop.large")
+
+
 def current(config: Path, schema: str, table: str, kind: str = "current") -> Any:
     from relay.feed.feed_config import load_feed_config
     from relay.feed.feed_run import open_connection, open_lake

@@ -22,6 +22,7 @@ from relay.feed.snapshot.table_snapshot import Say, archive_reached, begin_snaps
 from relay.schema_history.tables.source_table import TableName
 
 _TRIES: Final = 20
+_MOST_BYTES: Final = 128 << 20
 
 
 class WholeTable:
@@ -73,16 +74,7 @@ class WholeTable:
             definition = kept_definition(engine.table(self._key), low, engine)
             told = engine.reading.told(low)
             rows = TableRows(".".join(self._key), lake_columns(definition, told), (), told)
-            chunks = list(self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True))
-            count = sum(one.num_rows for one in chunks)
-            if count > self._most_rows:
-                raise FeedStop(
-                    "no_key",
-                    told,
-                    f"It has no key, so all its rows are read and locked at once, and it has more than {self._most_rows}.",
-                    "Load it from a dump (`--server`, `--position`), give it a key, or set a larger `chunk_rows`.",
-                    ".".join(self._key),
-                )
+            chunks = self._chunks(rows)
             if not self._changed(low, archive_reached(engine, self._source)):
                 whole = pa.concat_tables(chunks) if chunks else _empty(rows)
                 return normalised(engine.connection, whole, rows.columns), low
@@ -93,6 +85,24 @@ class WholeTable:
             "Load it from a dump (`--server`, `--position`), or when less is written to it.",
             ".".join(self._key),
         )
+
+    def _chunks(self, rows: TableRows) -> list[pa.Table]:
+        """All rows, in portions. Raises: FeedStop, where there are too many."""
+        found: list[pa.Table] = []
+        for chunk in self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True):
+            found.append(chunk)
+            many = sum(one.num_rows for one in found) > self._most_rows
+            if many or sum(one.nbytes for one in found) > _MOST_BYTES:
+                more = f"{self._most_rows}" if many else f"{_MOST_BYTES >> 20} MB"
+                larger = ", or set a larger `chunk_rows`" if many else ""
+                raise FeedStop(
+                    "no_key",
+                    rows.place,
+                    f"It has no key, so all its rows are read and locked at once, and it has more than {more}.",
+                    f"Load it from a dump (`--server`, `--position`), or give it a key{larger}.",
+                    rows.name,
+                )
+        return found
 
     def _changed(self, start: FeedPlace, end: FeedPlace) -> bool:
         """Whether the table has changes in [start, end)."""

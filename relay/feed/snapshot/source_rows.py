@@ -28,6 +28,10 @@ _IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
 _ROWS_AT_ONCE: Final = 50_000
+_BYTES_AT_ONCE: Final = 32 << 20
+_NUMBER_BYTES: Final = 8
+_FIRST_ROWS: Final = 1_000
+"""Of a table of which nobody knows yet how large its rows are."""
 _GAVE_WAY: Final = (1205, 1213)
 """Lock wait timeout, deadlock."""
 _NO_TABLE: Final = (1049, 1146)
@@ -62,6 +66,8 @@ class SourceRows:
                 "Correct [feed.source], or give the account SELECT and REPLICATION CLIENT.",
             ) from None
         self._cursor = self._connection.cursor()
+        self._fitting: dict[TableName, int] = {}
+        """Of each table, so many rows of the size of those that were read last are _BYTES_AT_ONCE."""
         self._run("SET SESSION time_zone = '+00:00', sql_mode = ''")
         self._run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
@@ -83,18 +89,17 @@ class SourceRows:
         except pymysql.err.MySQLError as error:
             raise _refused(statement, error) from None
 
-    def _read(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Rows, again where it was this statement that gave way to a writer."""
-        for _ in range(_TRIES):
+    def _read(self, statement: str, values: Sequence[Any], most_bytes: int | None = None) -> list[tuple[Any, ...]]:
+        """Rows, again where it was this statement that gave way to a writer. `most_bytes`: none behind the one that reaches it."""
+        for tries in range(_TRIES + 1):
             try:
-                self._cursor.execute(statement, tuple(values))
-                return list(self._cursor.fetchall())
-            except pymysql.err.OperationalError as error:
-                if error.args[0] not in _GAVE_WAY:
-                    break
-            except pymysql.err.MySQLError:
-                break
-        return self._run(statement, values)
+                with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
+                    cursor.execute(statement, tuple(values))
+                    return next(_portions(cursor, None, most_bytes), [])
+            except pymysql.err.MySQLError as error:
+                if tries == _TRIES or error.args[0] not in _GAVE_WAY:
+                    raise _refused(statement, error) from None
+        return []
 
     def server_id(self) -> int:
         """The server's."""
@@ -134,7 +139,8 @@ class SourceRows:
     def chunk(
         self, key: TableName, rows: TableRows, after: Sequence[Any] | None, count: int, *, locked: bool = True
     ) -> tuple[pa.Table, list[Any] | None]:
-        """The next rows behind the key `after`, and the last one's key (None: there are no more).
+        """The next rows behind the key `after`, `count` or as many as take some _BYTES_AT_ONCE, and the last one's key (None: there
+        are no more).
 
         locked: with shared locks, which wait for whoever has changed them: what is in the binlog by now is seen then.
         """
@@ -143,14 +149,19 @@ class SourceRows:
         where, values = _behind(order, rows.key_columns, after)
         lock = " LOCK IN SHARE MODE" if locked else ""
         keys = ", ".join(_shown_key(one) for one in rows.key_columns)
+        limit = min(count, self._fitting.get(key, _FIRST_ROWS))
         found = self._read(
-            f"SELECT {columns}, {keys} FROM {quoted(key[0])}.{quoted(key[1])}{where} ORDER BY {', '.join(order)} LIMIT {count}{lock}",
+            f"SELECT {columns}, {keys} FROM {quoted(key[0])}.{quoted(key[1])}{where} ORDER BY {', '.join(order)} LIMIT {limit}{lock}",
             values,
+            _BYTES_AT_ONCE,
         )
         width = len(rows.columns)
+        size = sum(map(_bytes_of, found))
         table = lake_table_of([row[:width] for row in found], rows.columns)
-        last = [_kept_key(one) for one in found[-1][width:]] if len(found) == count else None
-        return table, last
+        more = len(found) == limit or size >= _BYTES_AT_ONCE
+        if found:
+            self._fitting[key] = max(1, _BYTES_AT_ONCE * len(found) // max(size, 1))
+        return table, [_kept_key(one) for one in found[-1][width:]] if more else None
 
     def all_rows(
         self, key: TableName, rows: TableRows, most: int | None = None, *, locked: bool = False
@@ -163,7 +174,7 @@ class SourceRows:
         with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
             try:
                 cursor.execute(statement, ())
-                while found := cursor.fetchmany(_ROWS_AT_ONCE):
+                for found in _portions(cursor, _ROWS_AT_ONCE, _BYTES_AT_ONCE):
                     yield lake_table_of(found, rows.columns)
             except pymysql.err.MySQLError as error:
                 raise _refused(statement, error) from None
@@ -181,6 +192,27 @@ class SourceRows:
                 [_compared(value, of) for one in some for value, of in zip(one, rows.key_columns, strict=True)],
             )
         return lake_table_of(found, rows.columns)
+
+
+def _portions(
+    cursor: pymysql.cursors.SSCursor, most_rows: int | None, most_bytes: int | None
+) -> Iterator[list[tuple[Any, ...]]]:
+    """A statement's rows, so many at once, or up to the one with which they have so many bytes."""
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    for row in iter(cursor.fetchone, None):
+        found.append(row)
+        size += _bytes_of(row)
+        if len(found) == most_rows or (most_bytes is not None and size >= most_bytes):
+            yield found
+            found, size = [], 0
+    if found:
+        yield found
+
+
+def _bytes_of(row: Sequence[Any]) -> int:
+    """About as many as it takes on the wire."""
+    return sum(len(one) if isinstance(one, str | bytes) else _NUMBER_BYTES for one in row)
 
 
 def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
