@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from protocol.errors import Malformed
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable, NewTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.schema_history.tables.source_table import TableName
@@ -78,10 +78,7 @@ class ProgressTable:
     @property
     def begun_at(self) -> FeedPlace | None:
         """How far the feed with these settings was while it had no table yet; None: it is not known that there was one."""
-        starts = self._starts()
-        if starts is None:  # of an earlier version
-            return self.place if not self.tables() else None
-        version = starts.get(self._choice)
+        version = self._starts().get(self._choice)
         return FeedPlace.of_version(version) if version is not None else None
 
     def note_begun(self, place: FeedPlace) -> None:
@@ -89,14 +86,14 @@ class ProgressTable:
         if self._table is None:
             self._create(place, {STARTS: json.dumps({self._choice: place.version})})
             return
-        starts = self._starts() or {}
+        starts = self._starts()
         if starts.pop(self._choice, None) != place.version:
             kept = dict([*starts.items()][1 - _MOST_CHOICES :])
             self._table.set_properties({STARTS: json.dumps({**kept, self._choice: place.version})})
 
-    def _starts(self) -> dict[str, int] | None:
+    def _starts(self) -> dict[str, int]:
         text = self._table.properties.get(STARTS) if self._table is not None else None
-        found: dict[str, int] | None = json.loads(text) if text else None
+        found: dict[str, int] = json.loads(text) if text else {}
         return found
 
     def choices(self) -> list[Any]:
@@ -238,8 +235,6 @@ class ProgressTable:
     def _replace(self, place: FeedPlace) -> None:
         if self._table is None:
             return
-        if self._table.schema.names != PROGRESS.names:  # of an earlier version
-            self._table.evolve(ColumnsChange(PROGRESS), place)
         self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
 
     def upkeep(self, keep_hours: int) -> dict[str, Any]:
