@@ -346,6 +346,7 @@ def test_a_chunk_has_only_as_many_rows_as_fit_into_memory(
         whole = keyless_snapshot.WholeTable(None, reading, ("shop", "large"), 10_000)  # type: ignore[arg-type]
         with pytest.raises(FeedStop, match="it has more than 2 MB"):
             whole._chunks(rows)
+        assert reading.server_id() == 1  # the connection is free for the next table
     server.sql("DROP TABLE shop.large")
 
 

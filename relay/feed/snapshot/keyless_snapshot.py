@@ -6,6 +6,7 @@ otherwise they are read again.
 """
 
 from collections import Counter
+from contextlib import closing
 from typing import Any, Final
 
 import pyarrow as pa
@@ -89,19 +90,20 @@ class WholeTable:
     def _chunks(self, rows: TableRows) -> list[pa.Table]:
         """All rows, in portions. Raises: FeedStop, where there are too many."""
         found: list[pa.Table] = []
-        for chunk in self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True):
-            found.append(chunk)
-            many = sum(one.num_rows for one in found) > self._most_rows
-            if many or sum(one.nbytes for one in found) > _MOST_BYTES:
-                more = f"{self._most_rows}" if many else f"{_MOST_BYTES >> 20} MB"
-                larger = ", or set a larger `chunk_rows`" if many else ""
-                raise FeedStop(
-                    "no_key",
-                    rows.place,
-                    f"It has no key, so all its rows are read and locked at once, and it has more than {more}.",
-                    f"Load it from a dump (`--server`, `--position`), or give it a key{larger}.",
-                    rows.name,
-                )
+        with closing(self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True)) as chunks:
+            for chunk in chunks:
+                found.append(chunk)
+                many = sum(one.num_rows for one in found) > self._most_rows
+                if many or sum(one.nbytes for one in found) > _MOST_BYTES:
+                    more = f"{self._most_rows}" if many else f"{_MOST_BYTES >> 20} MB"
+                    larger = ", or set a larger `chunk_rows`" if many else ""
+                    raise FeedStop(
+                        "no_key",
+                        rows.place,
+                        f"It has no key, so all its rows are read and locked at once, and it has more than {more}.",
+                        f"Load it from a dump (`--server`, `--position`), or give it a key{larger}.",
+                        rows.name,
+                    )
         return found
 
     def _changed(self, start: FeedPlace, end: FeedPlace) -> bool:

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -165,7 +165,7 @@ class SourceRows:
 
     def all_rows(
         self, key: TableName, rows: TableRows, most: int | None = None, *, locked: bool = False
-    ) -> Iterator[pa.Table]:
+    ) -> Generator[pa.Table, None, None]:
         """The table, some rows at a time, as one SELECT gives them."""
         columns = ", ".join(_shown(one) for one in rows.columns)
         limit = f" LIMIT {most}" if most is not None else ""
