@@ -9,6 +9,7 @@ from protocol.kernel.ingest import STATUS_NAMES, Ingest
 
 FIRST_ERROR: Final = BAD_CRC
 """What the kernel's `feed` returns is an error from here on."""
+EVENT_TRUNCATED: Final = "event_truncated"
 THROUGH_ITS_SERVER: Final = "Read it through its server: mysqlbinlog --read-from-remote-server --raw."
 
 _TEXTS: Final = {
@@ -68,4 +69,4 @@ def cut_event(offset: int, announced: int, there: int) -> Broken:
     """The file ends inside the event at `offset`, of which it has `there` bytes. announced: 0 where it does not say."""
     least = "" if announced else "at least "
     text = f"The event has {least}{announced or HEADER_SIZE} bytes, the file ends after {there} of them."
-    return Broken("event_truncated", offset, text)
+    return Broken(EVENT_TRUNCATED, offset, text)

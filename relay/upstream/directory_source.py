@@ -11,10 +11,12 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT, FLAGS, MAGIC, TYPE_AT, event_size
 from protocol.kernel import codes
+from protocol.position import binlog_number
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.file_end import is_incomplete
 from relay.binlog_file.head import LONGEST_FORMAT, BinlogStart, read_start
 from relay.config import DirectorySource, StartPosition
 from relay.upstream.binlog_directory import BinlogDirectory
@@ -124,6 +126,8 @@ class DirectoryUpstream:
                         await self._pause()
                         continue
                     if count == 0:
+                        if end.is_incomplete:
+                            raise _incomplete(path, offset + fill)
                         if fill:
                             raise _cut_event(name, offset, fill)
                         intake.begin_file(end.following)
@@ -254,16 +258,28 @@ class DirectoryUpstream:
         copy = _replacement(path, fd)
         if copy is not None or following is None:
             return _End(0, copy, following)
-        return _End(os.preadv(fd, [rest], offset), None, following)
+        count = os.preadv(fd, [rest], offset)
+        return _End(count, None, following, not count and self._is_incomplete(name, fd, offset, following))
+
+    def _is_incomplete(self, name: str, fd: int, end: int, following: str) -> bool:
+        """Whether the file lacks what stood before the next one in its series was begun. Blocking. Raises: OSError."""
+        base, number = name.rpartition(".")[0], binlog_number(name)
+        if (following.rpartition(".")[0], binlog_number(following)) != (base, number + 1):
+            return False
+        with open(self._settings.path / following, "rb") as opened:
+            return is_incomplete(DescriptorBytes(fd), end, DescriptorBytes(opened.fileno()))
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What follows the end of a file: `count` more bytes of it, another copy of it (a descriptor), the next file's name."""
+    """What follows the end of a file: `count` more bytes of it, another copy of it (a descriptor), the next file's name.
+    `is_incomplete`: by that next one there must be more.
+    """
 
     count: int
     copy: int | None
     following: str | None
+    is_incomplete: bool = False
 
 
 def _opened(path: Path) -> tuple[int, int, BinlogStart]:
@@ -309,6 +325,15 @@ def _replacement(path: Path, fd: int) -> int | None:
 def _shorter(path: Path, size: int, had: int) -> UpstreamError:
     text = f"{path} became shorter: {size} bytes, {had} were read"
     return UpstreamError(FailureKind.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
+
+
+def _incomplete(path: Path, end: int) -> UpstreamError:
+    text = f"{path} ends at {end} without a Rotate, and its server began the next file by a rotation: this one is not all there"
+    advice = (
+        "It is tried again: wait, if the file is being copied; otherwise copy it again. If nobody has all of it, transactions are "
+        "lost: begin a new archive, with a source.name of its own, at the next file (source.start)."
+    )
+    return UpstreamError(FailureKind.NETWORK, text, advice, name="file_incomplete")
 
 
 def _cut_event(name: str, offset: int, left: int) -> UpstreamError:

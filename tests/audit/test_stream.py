@@ -133,6 +133,31 @@ def test_a_stream_stops_at_a_file_that_it_cannot_read_rather_than_leave_it_out(t
     assert sum(batch.num_rows for batch in stream.read(task)) == 5
 
 
+@pytest.mark.parametrize("in_use", [False, True])
+@pytest.mark.parametrize("cut", ["between two transactions", "in one", "in an event"])
+def test_a_stream_stops_at_a_file_that_is_not_all_there_yet(tmp_path: Path, cut: str, in_use: bool) -> None:
+    binlog = big_binlog(5)
+    data = bytearray(binlog.data)
+    data[4 + 17] |= in_use  # as a file has it that its server is writing; it has no part in the checksum
+    end = binlog.boundaries[3] + {"between two transactions": 0, "in one": 1, "in an event": 30}[cut]
+    if cut == "in one":
+        end = next(event.end for event in binlog.events if event.start == binlog.boundaries[3])
+    path = write(tmp_path, "bin.000001", data[:end])
+    stream = reader(tmp_path)
+    before = stream.latestOffset()
+    assert before == {"file": "bin.000001", "position": binlog.boundaries[3]}
+    write(tmp_path, "bin.000002", BinlogBuilder(started=False).transaction(20).data)
+    for start in (stream.initialOffset(), before):
+        with pytest.raises(FileLost, match=r"file_incomplete in bin\.000001 at .*Copy it again"):
+            for task in stream.partitions(start, stream.latestOffset()):
+                list(stream.read(task))
+    assert [row["finding"] for row in rows(splits_of(tmp_path), "findings")][-1] == "file_incomplete"
+    assert "transaction_cut" not in [row["finding"] for row in rows(splits_of(tmp_path), "transactions")]
+    path.write_bytes(binlog.rotate("bin.000002").data)
+    found = [batch.num_rows for task in stream.partitions(before, stream.latestOffset()) for batch in stream.read(task)]
+    assert sum(found) == len(binlog.boundaries[3:-1])
+
+
 def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> None:
     binlog = big_binlog(5)
     data = bytearray(binlog.data)

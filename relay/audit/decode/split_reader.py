@@ -9,10 +9,11 @@ from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
 from protocol.columns.column_reader import whole_events
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.shared_paths import stop_where_nothing_is_shared
-from relay.audit.plan.splits import Split
-from relay.audit.plan.store import Store
-from relay.binlog_file.broken import Broken, cut_event
+from relay.audit.plan.splits import Split, is_incomplete
+from relay.audit.plan.store import Reader, Store
+from relay.binlog_file.broken import EVENT_TRUNCATED, Broken, cut_event
 from relay.binlog_file.event_reader import EventReader, EventRun
+from relay.binlog_file.file_end import INCOMPLETE, INCOMPLETE_TEXT
 
 _TABLE_ROWS: Final = 32768
 # One name for one thing, whoever encrypted.
@@ -64,13 +65,21 @@ class SplitReader:
             for start, stop in split.parts:
                 yield from self._read(events, start, stop)
                 if self.broken is not None:
-                    return
+                    break
+            self._look_at_end(file)
         except Broken as broken:
             self._broken(broken)
         except OSError as error:
             self._break("file_unreadable", events.ingest.position, f"The file cannot be read on: {error}.")
         finally:
             file.close()
+
+    def _look_at_end(self, file: Reader) -> None:
+        """Whether the file is all there. Raises: OSError."""
+        ends = self.broken is None or self.broken.name == EVENT_TRUNCATED
+        if ends and is_incomplete(self._store, file, self._split.stop, self._split.following):
+            position = self._split.stop if self.broken is None else self.broken.position
+            self._break(INCOMPLETE, position, INCOMPLETE_TEXT)
 
     def _read(self, events: EventReader, start: int, end: int) -> Iterator[EventRun]:
         """The events of [start, end), whole transactions. Raises: Broken; OSError."""

@@ -1,13 +1,14 @@
 """Looks through the binlogs of a directory for statements that define tables, as far as nobody has recorded them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed, ProtocolError
 from protocol.position import binlog_number
+from relay.audit.plan.splits import is_incomplete
 from relay.audit.plan.store import Reader, Store
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
@@ -17,15 +18,17 @@ from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import DefinedSpan, Place
 
 _KEPT: Final = 4096
+_FAR: Final = (1 << 63, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """[first, last) of a file, which had this head; `ended`: where it could not be read on, or was not to be."""
+    """[first, last) of a file, which had this head. `is_all`: nothing comes behind it, by the next file of its series."""
 
     head: bytes
     span: DefinedSpan
     last: int
+    is_all: bool = False
 
 
 # Spark's workers live for many tasks, and a stream's driver for many batches: what was looked through is not read again.
@@ -43,7 +46,8 @@ def definition_spans(
     """The statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without the `recorded`
     stretches; and up to where that is all.
 
-    A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. `further`: so many of the
+    A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. So does one that is not all there
+    yet, and what is said here of what comes behind it may be another the next time. `further`: so many of the
     following files that are no longer written are looked through as well. Blocking.
     """
     number = _number(file)
@@ -58,21 +62,26 @@ def definition_spans(
     wanted += [number, *following[: min(further, len(following) - 1)]] if following else [number]
     spans = []
     reached = FIRST_EVENT
+    known: Place = _FAR
     for found in wanted:
         limit = stop if found == number and not following else None
         start = _not_recorded(found, recorded)
         if found in names and start is not None and (limit is None or start <= limit):
             path = store.join(directory, names[found])
-            span = _scan(store, path, found, start, limit)
+            next_path = store.join(directory, names[found + 1]) if found + 1 in names else ""
+            span = _scan(store, path, next_path, found, start, limit)
             if span is not None:
-                spans.append(span)
                 reached = _scanned[path].last
+                if next_path and not _scanned[path].is_all:
+                    span = replace(span, last=min(span.last, (found, reached + 1)))
+                    known = min(known, (found, reached))
+                spans.append(span)
         elif limit is not None:
             reached = limit
     if following:
-        return spans, (wanted[-1] + 1, 0)
+        return spans, min(known, (wanted[-1] + 1, 0))
     # The newest file is still written: what comes behind this was not looked at, whatever was asked for.
-    return spans, (number, reached if stop is None else min(stop, reached))
+    return spans, min(known, (number, reached if stop is None else min(stop, reached)))
 
 
 def looked_through(store: Store, path: str) -> bool:
@@ -104,14 +113,19 @@ def _not_recorded(number: int, recorded: Sequence[tuple[Place, Place]]) -> int |
     return FIRST_EVENT
 
 
-def _scan(store: Store, path: str, number: int, start: int, stop: int | None) -> DefinedSpan | None:
+def _scan(store: Store, path: str, following: str, number: int, start: int, stop: int | None) -> DefinedSpan | None:
     """The statements in [start, stop) of a file."""
     try:
         reader = store.open(path)
     except OSError:
         return None
     try:
-        return _scan_open(reader, path, number, start, stop)
+        span = _scan_open(reader, path, number, start, stop)
+        scanned = _scanned[path]
+        if following and not scanned.is_all:
+            is_all = not is_incomplete(store, reader, reader.size, following)
+            _scanned[path] = replace(scanned, is_all=is_all)
+        return span
     except (OSError, ProtocolError):
         return None
     finally:
@@ -150,7 +164,8 @@ def _scan_open(reader: Reader, path: str, number: int, start: int, stop: int | N
     span = DefinedSpan(_place(number, start), (number, at), tuple(definitions))
     while len(_scanned) >= _KEPT:
         del _scanned[next(iter(_scanned))]
-    _scanned[path] = _Scanned(head, span, at)
+    is_all = known is not None and known.is_all and known.last == at
+    _scanned[path] = _Scanned(head, span, at, is_all)
     upto = [one for one in definitions if one[0] < (number, limit)]
     # What comes at the end itself has all of before in front of it.
     last = (number + 1, 0) if stop is None and whole else (number, min(at, limit) + 1)

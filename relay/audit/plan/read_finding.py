@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.columns.codes.column_codes import FINDINGS
+from relay.binlog_file.file_end import INCOMPLETE
 
 TEXTS: Final = {
     "checksum_mismatch": "The event's CRC32 does not fit its bytes: they changed after the server wrote them.",
@@ -69,7 +70,7 @@ class StorageSilent(Exception):
         super().__init__(text)
 
 
-LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk"})
+LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk", INCOMPLETE})
 """Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
 
 
@@ -81,6 +82,7 @@ class FileLost(Exception):
             f"{finding.name} in {finding.file} at {finding.position}: {finding.text} The query stops, so that nothing is left "
             "out; started again, it goes on from its checkpoint."
         )
+        self.finding = finding
 
 
 def stop_at_loss(finding: Finding) -> None:

@@ -31,7 +31,8 @@ class AuditedFile:
 
     `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
     crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found. `followed`: its
-    source went on to another file. `sequence_base`: what the sequences in it begin with (see sequence); None: nobody knows where
+    source went on to another file; `following`: that of the next number, where nobody but the files says whether this one is all there.
+    `sequence_base`: what the sequences in it begin with (see sequence); None: nobody knows where
     among the others it belongs, -1: too much for them.
     """
 
@@ -42,6 +43,7 @@ class AuditedFile:
     cut: bool = False
     damaged: bool = False
     followed: bool = False
+    following: str = ""
     sequence_base: int | None = None
 
     @property
@@ -76,10 +78,18 @@ def find_files(store: Store, path: str, *further: str) -> list[AuditedFile]:
     if further:
         files = _together(files, [_files_at(store, one) for one in further])
     files = [
-        replace(file, followed=file.series == following.series)
+        replace(file, followed=file.series == following.series, following=_following(file, following))
         for file, following in itertools.pairwise([*files, AuditedFile("", "")])
     ]
     return _in_sequence(store, files)
+
+
+def _following(file: AuditedFile, following: AuditedFile) -> str:
+    """The path of the next one, where no catalog knows up to where a file is to be read."""
+    known = file.end is not None or file.growing
+    return (
+        following.path if not known and (file.series, file.number + 1) == (following.series, following.number) else ""
+    )
 
 
 def _together(files: list[AuditedFile], others: list[list[AuditedFile]]) -> list[AuditedFile]:
@@ -136,7 +146,7 @@ def files_up_to(store: Store, path: str, files: list[AuditedFile], name: str, po
     behind = next((index for index, file in enumerate(files) if file.name == name), None)
     if behind is None:
         return [*files, AuditedFile(store.join(path, name), name, end=position)]
-    last = replace(files[behind], end=position, followed=False)
+    last = replace(files[behind], end=position, followed=False, following="")
     return files[:behind] + ([last] if position > FIRST_EVENT else [])
 
 

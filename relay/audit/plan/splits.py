@@ -15,10 +15,12 @@ from relay.audit.plan.overlap import Overlap, Span
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import Reader, Store
+from relay.binlog_file import file_end
 from relay.binlog_file.broken import THROUGH_ITS_SERVER, Broken, wrong_magic
 from relay.binlog_file.event_places import event_headers
 from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import read_bytes
+from relay.binlog_file.file_end import INCOMPLETE, INCOMPLETE_TEXT
 from relay.binlog_file.head import BinlogStart, read_start
 from relay.packed.packed_facts import plain_name
 
@@ -31,8 +33,9 @@ class Split:
     """Events [start, stop) of a file: whole transactions.
 
     format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
-    ends here. cut: with a transaction that its source's end cut. findings: known before anything is read. skips: what of it is
-    not read, whole transactions that an earlier source's files hold (see overlap). sequence_base: as of the file (see sequence).
+    ends here. following: the next file, by which it is seen whether this one is all there. cut: with a transaction that its
+    source's end cut. findings: known before anything is read. skips: what of it is not read, whole transactions that an earlier
+    source's files hold (see overlap). sequence_base: as of the file (see sequence).
     """
 
     path: str
@@ -42,6 +45,7 @@ class Split:
     format_event: bytes = field(default=b"", repr=False)
     in_use: bool = False
     last: bool = True
+    following: str = ""
     cut: bool = False
     findings: tuple[Finding, ...] = ()
     skips: tuple[Span, ...] = ()
@@ -169,7 +173,11 @@ def plan_file(
         if file.damaged and stop is None:
             text = "The archive marked the file as damaged from here on; what follows is not served and not read."
             findings += (Finding(file.name, size, size, 0, "file_damaged", text),)
-        cut = (file.cut or (in_use and file.followed)) and to_end
+        following = file.following if to_end else ""
+        lacks = is_incomplete(store, reader, size, following) if in_use or start >= size else False
+        if lacks and start >= size:
+            findings += (Finding(file.name, size, size, 0, INCOMPLETE, INCOMPLETE_TEXT),)
+        cut = (file.cut or (in_use and file.followed and not lacks)) and to_end
         edges = [start, *cuts, max(size, start)]
         splits = [
             Split(
@@ -180,6 +188,7 @@ def plan_file(
                 format_event if first != FIRST_EVENT else b"",
                 in_use,
                 behind == edges[-1],
+                following if behind == edges[-1] else "",
                 cut and behind == edges[-1],
                 sequence_base=file.sequence_base,
             )
@@ -192,6 +201,20 @@ def plan_file(
         return [split for split in splits if split.findings or split.parts]
     except OSError as error:
         return nothing("file_unreadable", f"The file cannot be read: {error}.")
+    finally:
+        reader.close()
+
+
+def is_incomplete(store: Store, file: Reader, end: int, following: str) -> bool:
+    """Whether events are missing behind `end`, where a file ends, by the next one, if there is any. Raises: OSError."""
+    if not following:
+        return False
+    try:
+        reader = store.open(following)
+    except FileNotFoundError:
+        return False
+    try:
+        return file_end.is_incomplete(file, end, reader)
     finally:
         reader.close()
 

@@ -36,6 +36,7 @@ READING_TITLES: Final = {
     "file_damaged": "Files that the archive marked as damaged",
     "not_a_binlog": "Files that are no binlog",
     "file_gone": "Files that are gone",
+    "file_incomplete": "Files that are not all there",
     "file_shrunk": "Files that became shorter",
     "file_unreadable": "Files that cannot be read",
     "source_changed": "Files of another source",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from protocol.errors import Malformed
+from relay.audit.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
@@ -117,6 +118,9 @@ def _stopped_at(engine: FeedEngine) -> FeedStop | None:
         catch_up(engine)
     except FeedStop as stop:
         return stop
+    except FileLost as lost:
+        found = lost.finding
+        return FeedStop(found.name, f"{found.file}:{found.position}", found.text, "Put the file back.")
     return None
 
 

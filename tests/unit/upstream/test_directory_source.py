@@ -137,6 +137,34 @@ async def test_a_copy_replaced_when_the_next_file_is_there_too_is_read_to_its_en
         assert first is not None and first.end == built.size
 
 
+async def test_a_file_that_is_not_all_there_is_waited_for_when_the_next_one_is_there_too(
+    tmp_path: Path, source: Path
+) -> None:
+    built, after = one_file(), BinlogBuilder(started=False).ddl()
+    (source / FIRST).write_bytes(built.data)
+    (source / SECOND).write_bytes(after.data[:100])
+    async with following(tmp_path, source) as upstream:
+        await upstream.until(lambda: upstream.link.last_error)
+        (source / SECOND).write_bytes(after.data)
+        await asyncio.sleep(0.2)
+        error = upstream.link.last_error
+        assert error is not None and error.name == "file_incomplete" and f"ends at {built.size}" in str(error)
+        assert str(upstream.generation.end) == f"{FIRST}:{built.size}"
+        built.ddl("CREATE TABLE later (a INT)").rotate(SECOND)
+        (source / FIRST).write_bytes(built.data)
+        await upstream.until_end(SECOND, after.size)
+        first = upstream.generation.file(FIRST)
+        assert first is not None and first.end == built.size
+
+
+async def test_a_file_that_ends_in_a_crash_does_not_hold_up_the_next_one(tmp_path: Path, source: Path) -> None:
+    built, after = one_file(), one_file()
+    (source / FIRST).write_bytes(built.data)
+    (source / SECOND).write_bytes(after.data)
+    async with following(tmp_path, source) as upstream:
+        await upstream.until_end(SECOND, after.size)
+
+
 async def test_a_copy_replaced_by_another_file_is_refused(tmp_path: Path, source: Path) -> None:
     built = one_file()
     (source / FIRST).write_bytes(built.data)
@@ -197,7 +225,7 @@ async def test_a_file_without_a_whole_format_description_is_named_when_the_next_
 
 
 async def test_a_file_that_grew_after_its_successor_was_begun_is_named(tmp_path: Path, source: Path) -> None:
-    built, after = one_file(), one_file()
+    built, after = one_file(SECOND), one_file()
     (source / FIRST).write_bytes(built.data)
     (source / SECOND).write_bytes(b"")
     async with following(tmp_path, source) as upstream:
