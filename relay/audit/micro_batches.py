@@ -131,9 +131,8 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         """The splits between two offsets. Raises: PositionGone."""
         self._reached = _place(end)
         held = False if self._once else None
-        return tasks_of(
-            self._places.between(_place(start), self._reached, self._split_bytes, held=held), self._split_bytes
-        )
+        splits = self._places.between(_place(start), self._reached, self._split_bytes, held=held, tells_gaps=True)
+        return tasks_of(splits, self._split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one task. Raises: FileLost, so that the query can be started again and misses nothing."""

@@ -4,10 +4,10 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
-from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT, event_size
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, MAGIC, TYPE_AT, event_size
 from protocol.errors import ProtocolError
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
-from relay.binlog_file.head import read_start
+from relay.binlog_file.head import LONGEST_FORMAT, read_start
 
 _LONGEST_END: Final = 1024
 """Of a Rotate: header, a position, the name of a file, a checksum."""
@@ -49,8 +49,10 @@ def _is_ended(source: FileBytes, end: int) -> bool:
 def _says_a_start(source: FileBytes) -> bool:
     """Whether the file was begun by a server that was started; also where it is no binlog, which its reader tells."""
     begin = read_start(source)
+    if not MAGIC.startswith(begin.magic):
+        return True
     if not begin.is_whole:
-        return False
+        return event_size(begin.event) > LONGEST_FORMAT
     try:
         return decode_first_event(begin.event)[1].created != 0
     except ProtocolError:

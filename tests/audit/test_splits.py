@@ -216,7 +216,7 @@ def test_a_file_that_a_server_wrote_has_no_findings(path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_readable_binlog_is_a_finding(tmp_path: Path, level: str, content: bytes, name: str) -> None:
-    write(tmp_path, "bin.000001", big_binlog(1).data)
+    write(tmp_path, "bin.000001", big_binlog(1).rotate("bin.000002").data)
     path = write(tmp_path, "bin.000002", content)
     found = found_in(tmp_path, level)
     assert [(file, finding) for file, finding, _position in found] == [("bin.000002", name)]

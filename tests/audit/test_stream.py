@@ -158,6 +158,25 @@ def test_a_stream_stops_at_a_file_that_is_not_all_there_yet(tmp_path: Path, cut:
     assert sum(found) == len(binlog.boundaries[3:-1])
 
 
+def test_a_stream_stops_where_a_file_between_two_is_not_there(tmp_path: Path) -> None:
+    binlog = big_binlog(5)
+    for number in (1, 2, 5):
+        write(tmp_path, f"bin.{number:06}", binlog.data)
+    stream = reader(tmp_path)
+    start, end = stream.initialOffset(), stream.latestOffset()
+    with pytest.raises(FileLost, match=r"files_missing in bin\.000005 at 4: bin\.000003 to bin\.000004 are not there"):
+        for task in stream.partitions(start, end):
+            list(stream.read(task))
+    skipping = reader(tmp_path, fails=False)
+    found = [
+        one for task in skipping.partitions(start, end) for batch in skipping.read(task) for one in batch.to_pylist()
+    ]
+    assert [one["finding"] for one in found].count("files_missing") == 1 and len(found) == 16
+    write(tmp_path, "bin.000003", binlog.data)
+    write(tmp_path, "bin.000004", binlog.data)
+    assert sum(batch.num_rows for task in stream.partitions(start, end) for batch in stream.read(task)) == 25
+
+
 def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> None:
     binlog = big_binlog(5)
     data = bytearray(binlog.data)

@@ -11,7 +11,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import Finding
+from relay.audit.plan.read_finding import FILES_MISSING, Finding
 from relay.audit.plan.sequence import sequence_at
 from relay.audit.plan.series_files import AuditedFile, find_files, order_of
 from relay.audit.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
@@ -112,8 +112,11 @@ class Places:
         file = files[self.index(files, place)]
         return sequence_at(file.name, file.sequence_base, place.offset)
 
-    def between(self, start: Position, end: Position, split_bytes: int, *, held: bool | None) -> list[Split]:
-        """The splits of [start, end). held: what of a later source's files is left out, see Overlap; None: nothing.
+    def between(
+        self, start: Position, end: Position, split_bytes: int, *, held: bool | None, tells_gaps: bool = False
+    ) -> list[Split]:
+        """The splits of [start, end). held: what of a later source's files is left out, see Overlap; None: nothing. tells_gaps: where
+        numbers of files are missing is a finding.
 
         Raises: PositionGone; OSError.
         """
@@ -133,6 +136,8 @@ class Places:
         for number in range(first, last + 1):
             begin = start.offset if number == first else FIRST_EVENT
             stop = end.offset if number == last else None
+            if tells_gaps and number > first:
+                splits += _gap(files[number - 1], files[number])
             if stop is None or begin < stop:
                 file = replace(files[number], growing=False)
                 splits += plan_file(store, file, split_bytes, start=begin, stop=stop, sources=sources, overlap=overlap)
@@ -179,3 +184,15 @@ class Places:
         last = files[-1]
         begin = start.offset if start is not None and start.file == last.name else FIRST_EVENT
         return Position(last.name, max(end_of(self.store, last, begin), begin))
+
+
+def _gap(before: AuditedFile, file: AuditedFile) -> list[Split]:
+    """A split that tells which files are missing between two; none where none is."""
+    count = file.number - before.number - 1
+    if before.series != file.series or count < 1:
+        return []
+    base = file.series.rpartition("/")[2]
+    first, last = (f"{base}.{number:06}" for number in (before.number + 1, file.number - 1))
+    text = f"{first if count == 1 else f'{first} to {last}'} {'is' if count == 1 else 'are'} not there, and {before.name} is."
+    finding = Finding(file.name, FIRST_EVENT, FIRST_EVENT, 0, FILES_MISSING, text)
+    return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]

@@ -70,7 +70,8 @@ class StorageSilent(Exception):
         super().__init__(text)
 
 
-LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk", INCOMPLETE})
+FILES_MISSING: Final = "files_missing"
+LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk", FILES_MISSING, INCOMPLETE})
 """Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
 
 
