@@ -90,6 +90,7 @@ class MySQL97(ServerFromTree):
                 "--initialize-insecure",
                 *cls._own_options(),
                 f"--datadir={data}",
+                f"--tmpdir={work}",  # TMPDIR may be of another account
                 *([f"--user={account.pw_name}"] if os.geteuid() == 0 else []),
             ],
             directory=work,
