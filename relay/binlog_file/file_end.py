@@ -26,7 +26,8 @@ def is_incomplete(source: FileBytes, end: int, following: FileBytes) -> bool:
 
     A server that crashed writes no Rotate either; but what it begins when it starts again says when it was started
     (`created`; seen with MySQL 5.6 and 9.7, MariaDB 10.11 and 11.8). With that nobody can tell, and this is False. It is True
-    where the next file's beginning is not there yet.
+    where the next file's beginning is not there yet, and of a file whose end could not be written: on a full disk MySQL 5.6 goes on
+    with the next one all the same.
     """
     return not _is_ended(source, end) and not _says_a_start(following)
 

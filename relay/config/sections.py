@@ -193,6 +193,9 @@ class DirectorySource(TomlSection):
     """Where an empty archive begins: with the oldest binlog, with the newest, or with a file. Example: `"earliest"`"""
     poll_interval_s: Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 0.2
     """How often the relay looks whether the files have grown. Example: `0.2`"""
+    unended_files: list[Annotated[str, AfterValidator(checked_binlog_name)]] = []
+    """Files that have no Rotate or Stop at their end and get none, though their server was not started behind them: it could not write
+    the end (a full disk), or nobody has it. Without their names here the relay waits for the rest. Example: `["mysql-bin.000042"]`"""
     on_violation: ViolationPolicy = "warn"
     """What happens when an event stands where the rules of transaction boundaries do not allow it. `"warn"`: it is
     passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the directory. Example:

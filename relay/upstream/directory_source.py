@@ -264,7 +264,10 @@ class DirectoryUpstream:
     def _is_incomplete(self, name: str, fd: int, end: int, following: str) -> bool:
         """Whether the file lacks what stood before the next one in its series was begun. Blocking. Raises: OSError."""
         base, number = name.rpartition(".")[0], binlog_number(name)
-        if (following.rpartition(".")[0], binlog_number(following)) != (base, number + 1):
+        if name in self._settings.unended_files or (following.rpartition(".")[0], binlog_number(following)) != (
+            base,
+            number + 1,
+        ):
             return False
         with open(self._settings.path / following, "rb") as opened:
             return is_incomplete(DescriptorBytes(fd), end, DescriptorBytes(opened.fileno()))
@@ -328,10 +331,10 @@ def _shorter(path: Path, size: int, had: int) -> UpstreamError:
 
 
 def _incomplete(path: Path, end: int) -> UpstreamError:
-    text = f"{path} ends at {end} without a Rotate, and its server began the next file by a rotation: this one is not all there"
+    text = f"{path} ends at {end} without a Rotate or Stop, and its server was not started behind it: more is to come"
     advice = (
-        "It is tried again: wait, if the file is being copied; otherwise copy it again. If nobody has all of it, transactions are "
-        "lost: begin a new archive, with a source.name of its own, at the next file (source.start)."
+        "It is tried again: wait, if the file is being copied; otherwise copy it again. If there is no more of it anywhere, name it in "
+        "source.unended_files, and start the relay again."
     )
     return UpstreamError(FailureKind.NETWORK, text, advice, name="file_incomplete")
 

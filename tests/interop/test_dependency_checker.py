@@ -174,7 +174,8 @@ def test_numbers_that_lack_a_rule_collide_and_those_with_all_do_not_on_a_replica
     assert not [fault for path in paths for fault in number_faults(path)]
     assert sum(len(list(groups_of(path))) for path in paths) > TRANSACTIONS / 4
     with contextlib.ExitStack() as running:
-        relay = RelayProcess(tmp_path / "relay", paths[0].parent, port=free_port(), markers="strip")
+        unended = {"source": {"unended_files": [path.name for path in paths]}}
+        relay = RelayProcess(tmp_path / "relay", paths[0].parent, port=free_port(), markers="strip", sections=unended)
         running.enter_context(relay)
         relay.wait_archived(paths[-1].name, paths[-1].stat().st_size)
         executed = f"{VIEW_UUID}:1-{sum(len(list(groups_of(path))) for path in paths)}"

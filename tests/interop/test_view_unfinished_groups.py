@@ -104,7 +104,10 @@ def test_a_view_stops_where_the_source_could_not_write_the_rest_and_went_on(
     (source / "mysql-bin.000002").write_bytes(binlog(BEGIN, text("INSERT INTO i VALUES (9)"), XID, created=0))
     of_mirror, of_view = servers("mysql56").start(server_id=2), servers("mysql97").start(server_id=3, options=GTIDS)
     relay = RelayProcess(
-        tmp_path / "relay", source, port=free_port(), sections={"[view]": {"name": "gtid", "uuid": UUID}}
+        tmp_path / "relay",
+        source,
+        port=free_port(),
+        sections={"[view]": {"name": "gtid", "uuid": UUID}, "source": {"unended_files": ["mysql-bin.000001"]}},
     )
     relay.add_account(user="viewer", password=REPLICA_PASSWORD, view="gtid")
     with relay:

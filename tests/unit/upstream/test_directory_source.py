@@ -86,7 +86,11 @@ class Following:
 
 @asynccontextmanager
 async def following(
-    tmp_path: Path, source: Path, layer: FileLayer | None = None, publish: PublishPolicy = PublishPolicy.WRITTEN
+    tmp_path: Path,
+    source: Path,
+    layer: FileLayer | None = None,
+    publish: PublishPolicy = PublishPolicy.WRITTEN,
+    unended: Sequence[str] = (),
 ) -> AsyncIterator[Following]:
     """Follows `source` into an archive under `tmp_path` until the block ends."""
     generation = await Generation.open(
@@ -94,7 +98,7 @@ async def following(
         ArchiveOptions(sync=SyncPolicy.INTERVAL, publish=publish, sync_interval_s=0.02, on_failure=lambda error: None),
         layer=layer or HastyLayer(),
     )
-    settings = DirectorySource(kind="directory", path=source, poll_interval_s=0.02)
+    settings = DirectorySource(kind="directory", path=source, poll_interval_s=0.02, unended_files=list(unended))
     link = SourceLink()
     task = asyncio.create_task(DirectoryUpstream(generation, settings, link).run())
     try:
@@ -155,6 +159,14 @@ async def test_a_file_that_is_not_all_there_is_waited_for_when_the_next_one_is_t
         await upstream.until_end(SECOND, after.size)
         first = upstream.generation.file(FIRST)
         assert first is not None and first.end == built.size
+
+
+async def test_a_file_that_somebody_named_needs_no_end(tmp_path: Path, source: Path) -> None:
+    built, after = one_file(), BinlogBuilder(started=False).ddl()
+    (source / FIRST).write_bytes(built.data)
+    (source / SECOND).write_bytes(after.data)
+    async with following(tmp_path, source, unended=[FIRST]) as upstream:
+        await upstream.until_end(SECOND, after.size)
 
 
 async def test_a_file_that_ends_in_a_crash_does_not_hold_up_the_next_one(tmp_path: Path, source: Path) -> None:
