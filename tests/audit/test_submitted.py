@@ -161,7 +161,9 @@ def test_the_example_an_audit_and_the_feed_are_whole_though_a_worker_dies_in_the
     cluster.environment |= {"DIES_IF_ARMED": str(armed), "JAVA_TOOL_OPTIONS": _BRIEF_JAVA}
     with cluster:
         (library,) = cluster.python.parents[1].glob("lib/python*/site-packages")
-        (library / "sitecustomize.py").write_text(_DIES)
+        # No sitecustomize.py: Debian's Python has one of its own.
+        (library / "dies_if_armed.py").write_text(_DIES)
+        (library / "dies_if_armed.pth").write_text("import dies_if_armed\n")
         with Replacing(cluster, armed.with_name("armed.dead")) as replacing:
             done = submit(cluster, events, str(every), cwd=tmp_path)
     assert done.returncode == 1, done.stderr[-4000:]  # the audit found something
