@@ -36,6 +36,7 @@ GATE_SETUP: Final = (
     "CREATE TABLE gate.lead (id INT PRIMARY KEY)",
 )
 _AS_APPLIED: Final = ("SET sql_log_bin = 0", "SET restrict_fk_on_non_standard_key = 0")
+_MOST_SERVED: Final = 1000
 _GIVEN_UP_S: Final = 30.0
 _WATCHED_S: Final = 1.0
 _COORDINATOR: Final = 1
@@ -98,7 +99,10 @@ class DependencyTrial:
         self._made, self._served = directory / "made", directory / "served"
         self._made.mkdir()
         self._served.mkdir()
-        self._relay = RelayProcess(directory / "relay", self._served, port=free_port(), markers="strip")
+        unended = {"source": {"unended_files": [f"mysql-bin.{number:06}" for number in range(1, _MOST_SERVED)]}}
+        self._relay = RelayProcess(
+            directory / "relay", self._served, port=free_port(), markers="strip", sections=unended
+        )
         self._binlogs: list[Path] = []
         self._setup: list[str] = []
         self._database = ""
