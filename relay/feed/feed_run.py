@@ -27,7 +27,7 @@ _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
 _WELL_S: Final = 600.0
 """A feed that ran so long was well: the next fault is the first one again."""
-_BACKTRACE: Final = re.compile(r"\n\s+0: .*", re.DOTALL)
+_BACKTRACE: Final = re.compile(r"\n *+0: .*", re.DOTALL)
 """Of delta-rs, behind its errors."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]

@@ -19,7 +19,7 @@ from relay.binlog_file.event_reader import EventReader
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
-_ALTERS: Final = re.compile(r"\s*+(?:/\*.*?\*/\s*+)*+ALTER\b", re.IGNORECASE | re.DOTALL)
+_ALTERS: Final = re.compile(r"\s*+(?>(?:/\*.*?\*/\s*+)*)ALTER\b", re.IGNORECASE | re.DOTALL)
 _TRIGGER: Final = re.compile(rb"\btrigger\b", re.IGNORECASE)
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 _GTID_BYTES: Final = 64

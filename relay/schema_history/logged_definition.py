@@ -24,7 +24,7 @@ _PASSWORD: Final = re.compile(r"\bIDENTIFIED\s++(?:BY|VIA|WITH|AS)\b|\bSET\s++PA
 # Engines whose tables name another server, and the account there.
 _REMOTE: Final = re.compile(r"\b(?:FEDERATED|CONNECT|SPIDER)\b", re.IGNORECASE)
 _CONNECTION: Final = re.compile(
-    r"""(\bCONNECTION\s*+=?+\s*+)(?:'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?\Z))""",
+    r"""(\bCONNECTION\s*+=?+\s*+)(?:'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z))""",
     re.IGNORECASE | re.DOTALL,
 )
 # What may change a temporary table. A statement that makes or drops one says so, or is of a table that then is gone.

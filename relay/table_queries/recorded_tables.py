@@ -102,7 +102,7 @@ def _type_facts(column: Column) -> Facts:
     elif name in _TEXT_BYTES:
         facts |= {"CHARACTER_MAXIMUM_LENGTH": _TEXT_BYTES[name], "CHARACTER_OCTET_LENGTH": _TEXT_BYTES[name]}
     elif name in ("enum", "set"):
-        values = [one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*+)'", inside or "")]
+        values = [one.replace("''", "'") for one in re.findall(r"'((?>(?:[^']|'')*))'", inside or "")]
         length = max(map(len, values), default=0) if name == "enum" else len(",".join(values))
         facts |= {"CHARACTER_MAXIMUM_LENGTH": length, "CHARACTER_OCTET_LENGTH": length * width}
     elif name in _TIMES:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from time import perf_counter, thread_time
@@ -44,6 +45,9 @@ PACKAGES: Final = (
     *("protocol", "relay.admin", "relay.schema_history", "relay.view"),
     *(name for name, needed in OF_LIBRARIES.items() if all(map(find_spec, needed))),
 )
+ONE_CHARACTER: Final = (codes.IN, codes.ANY, codes.LITERAL, codes.NOT_LITERAL, codes.CATEGORY)
+OF_SPARK: Final = ("audit", "shared")
+"""Patterns there are Java's."""
 FEW: Final = (12, 16, 20, 24)
 """So many repeats show what doubles with each."""
 SMALL: Final = 1_000
@@ -299,3 +303,40 @@ def test_no_text_makes_a_reader_of_statements_slow(unit: str) -> None:
         text = functools.cache(partial(repeated, before, unit, ""))
         for name in READERS:
             assert not is_slow(run, text, 0.1), (name, before, unit)
+
+
+def possessive_groups(tree: Any) -> Iterator[Any]:
+    """Of a parsed pattern the repeats of more than one character that give nothing back, such as (?:ab?c)*+."""
+    for code, given in tree:
+        if code is codes.POSSESSIVE_REPEAT and (len(given[2]) > 1 or given[2][0][0] not in ONE_CHARACTER):
+            yield given
+        parts = (
+            [given] if isinstance(given, parser.SubPattern) else list(given) if isinstance(given, tuple | list) else []
+        )
+        while parts:
+            part = parts.pop()
+            if isinstance(part, parser.SubPattern):
+                yield from possessive_groups(part)
+            elif isinstance(part, tuple | list):
+                parts += part
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_pattern_repeats_a_group_in_a_form_that_some_pythons_get_wrong(name: str) -> None:
+    # Before 3.11.5, which Debian 12 has (3.11.2), (?:ab?c)*+ misses matches (gh-106052); (?>(?:ab?c)*) is the same, and right.
+    pattern, _searched = PATTERNS[name]
+    assert not list(possessive_groups(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)))
+
+
+@pytest.mark.parametrize("package", ["protocol", "relay"])
+def test_no_source_has_such_a_form_either(package: str) -> None:
+    # Patterns that functions make are in no module's names.
+    (root,) = importlib.import_module(package).__path__
+    found = [
+        f"{path}:{number}"
+        for path in Path(root).rglob("*.py")
+        if path.parts[-3:-1] != OF_SPARK
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(r"\)([*+?]|\{[0-9,]+\})\+", line)
+    ]
+    assert found == []

@@ -9,7 +9,7 @@ from protocol.binlog.fields import Fields
 from protocol.wire import lenenc_bytes, lenenc_int
 
 _NATIVE: Final = re.compile(r"(?:time|datetime|timestamp)\([1-6]\)|[^\s(]*")
-_TEXT: Final = re.compile(r"'((?:[^'\\]++|''|\\.)*+)(?:'|\\?\Z)", re.DOTALL)
+_TEXT: Final = re.compile(r"'((?>(?:[^'\\]++|''|\\.)*))(?:'|\\?\Z)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"''|\\.", re.DOTALL)
 _ESCAPED: Final = {r"\0": "\0", r"\n": "\n", r"\r": "\r", r"\Z": "\x1a"}
 

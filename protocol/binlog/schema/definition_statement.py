@@ -30,7 +30,7 @@ _VARIABLE_TEXTS: Final = frozenset((2, 5, 6))
 _LONGEST_TEXT: Final = 1 << 20
 
 _BLANKS: Final = rb"[\s\x80-\xff]*+"
-BEFORE_VERB: Final = _BLANKS + rb"(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*+\n)" + _BLANKS + rb")*+"
+BEFORE_VERB: Final = _BLANKS + rb"(?>(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*+\n)" + _BLANKS + rb")*)"
 """The pattern of what may stand in front of a statement's first word. What stands in comments for servers is read;
 one of them may be empty. Bytes above ASCII are blanks in some character sets, as 0xA0 in latin1."""
 

@@ -58,9 +58,9 @@ class Token:
 
 
 # Possessive quantifiers (++, *+): an unterminated quote of a megabyte must fail in linear time.
-_SINGLE: Final = r"'(?:[^'\\]++|\\.|'')*+'"
-_DOUBLE: Final = r'"(?:[^"\\]++|\\.|"")*+"'
-_BACKTICK: Final = r"`(?:[^`]++|``)*+`"
+_SINGLE: Final = r"'(?>(?:[^'\\]++|\\.|'')*)'"
+_DOUBLE: Final = r'"(?>(?:[^"\\]++|\\.|"")*)"'
+_BACKTICK: Final = r"`(?>(?:[^`]++|``)*)`"
 _WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
 _TOKEN: Final = re.compile(
     rf"""

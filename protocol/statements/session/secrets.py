@@ -11,9 +11,9 @@ _SECRET_WORDS: Final = ("passw", "pasw", "_pass", "pass=", "pwd", "@pw", "identi
 # Statements that take a password, whatever its option is called there.
 _VERBS: Final = re.compile(r"\b(?:change|grant|start\s++(?:slave|replica|all)|(?:create|alter)\s++(?:user|server))\b")
 # A string that is not closed is one up to the end: what was meant to be secret may be the part that broke.
-_QUOTED: Final = r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?$)"""
+_QUOTED: Final = r"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?$)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?$)"""
 _STRING: Final = re.compile(_QUOTED, re.DOTALL)
-_PIECE: Final = re.compile(rf"""(?P<string>{_QUOTED})|(?P<run>[^\s,=();'"]++)(?P<assigned>\s*+=)?+""", re.DOTALL)
+_PIECE: Final = re.compile(rf"""(?P<string>{_QUOTED})|(?P<run>[^\s,=();'"]++)(?>(?P<assigned>\s*+=)?)""", re.DOTALL)
 _OPTION: Final = re.compile(
     r"(?:MASTER|SOURCE|RELAY|GET|REQUIRE|ASSIGN|IGNORE|DO|NETWORK|PRIVILEGE|GTID)_[A-Z_]++", re.IGNORECASE
 )

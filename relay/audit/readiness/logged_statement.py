@@ -9,13 +9,13 @@ from typing import Final
 from protocol.columns.codes.column_codes import ANSI_QUOTES
 from protocol.statements.expression.tokens import Kind, Token
 
-_SINGLE: Final = r"'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)"
-_DOUBLE: Final = r'"(?:[^"\\]++|\\.|"")*+(?:"|\\?\Z)'
-_BACKTICK: Final = r"`(?:[^`]++|``)*+(?:`|\Z)"
+_SINGLE: Final = r"'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)"
+_DOUBLE: Final = r'"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z)'
+_BACKTICK: Final = r"`(?>(?:[^`]++|``)*)(?:`|\Z)"
 _WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \*/ | /\*!\d*+ | /\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z) )
+      (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \*/ | /\*!\d*+ | /\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z) )
     | (?P<string> {_SINGLE} | {_DOUBLE} )
     | (?P<name> {_BACKTICK} )
     | (?P<number> 0x[0-9A-Fa-f]++ | \d++(?:\.\d*+)?(?:[eE][+-]?\d++)? )

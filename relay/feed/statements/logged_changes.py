@@ -54,7 +54,7 @@ _OTHER_TABLE: Final = re.compile(
     rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s*{_OTHER_NAME}(?:\s*\.\s*{_OTHER_NAME})?", re.IGNORECASE
 )
 _QUOTED_OR_COMMENT: Final = re.compile(
-    rf"(`(?:[^`]|``)*+`|{STRINGS.pattern})|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL
+    rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL
 )
 _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""

@@ -7,13 +7,13 @@ from typing import Final
 from relay.feed.statements.statement_text import BLANKS, STRINGS
 from relay.schema_history.tables.source_table import TableName
 
-_NAME: Final = r"(`(?:[^`]|``)++`|[\w$\x80-\U0010ffff]++)"
+_NAME: Final = r"(`(?>(?:[^`]|``)+)`|[\w$\x80-\U0010ffff]++)"
 _TABLE: Final = rf"{_NAME}(?:{BLANKS}\.{BLANKS}{_NAME})?"
 _FLAGS: Final = re.DOTALL | re.IGNORECASE
 HEAD_CHARACTERS: Final = 1 << 12
 """Of a statement so many are looked at: values come behind the names."""
 _INTO: Final = re.compile(
-    rf"{BLANKS}REPLACE\b{BLANKS}(?:(?:LOW_PRIORITY|DELAYED)\b{BLANKS})?+(?:INTO\b{BLANKS})?+{_TABLE}", _FLAGS
+    rf"{BLANKS}REPLACE\b{BLANKS}(?>(?:(?:LOW_PRIORITY|DELAYED)\b{BLANKS})?)(?>(?:INTO\b{BLANKS})?){_TABLE}", _FLAGS
 )
 _NO_REPLACE: Final = re.compile(rf"{BLANKS}(?:UPDATE|INSERT|DELETE)\b", _FLAGS)
 _LOAD: Final = re.compile(rf"{BLANKS}LOAD\b", _FLAGS)

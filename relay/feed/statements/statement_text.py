@@ -5,5 +5,5 @@ from typing import Final
 
 BLANK: Final = r"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--(?=\s|$)|\#)[^\n]*+(?:\n|$))"
 """One blank or comment, with DOTALL; what stands in a comment for certain versions is the statement's."""
-BLANKS: Final = BLANK + "*+"
-STRINGS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*+(?:'|\\?$)|\"(?:[^\"\\]|\\.|\"\")*+(?:\"|\\?$)", re.DOTALL)
+BLANKS: Final = f"(?>{BLANK}*)"
+STRINGS: Final = re.compile(r"'(?>(?:[^'\\]|\\.|'')*)(?:'|\\?$)|\"(?>(?:[^\"\\]|\\.|\"\")*)(?:\"|\\?$)", re.DOTALL)

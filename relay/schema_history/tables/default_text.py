@@ -14,7 +14,7 @@ _LIKE_NO_TEXT: Final = re.compile(
     r"|(?:CURRENT_TIMESTAMP|NOW|LOCALTIME|LOCALTIMESTAMP)",
     re.IGNORECASE | re.DOTALL,
 )
-_LITERAL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*+)'", re.DOTALL)
+_LITERAL: Final = re.compile(r"'((?>(?:[^'\\]|''|\\.)*))'", re.DOTALL)
 _ESCAPED: Final = re.compile(r"''|\\(.)", re.DOTALL)
 _CONTROLS: Final = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a"}
 _NUMBER: Final = re.compile(r"\s*([-+]?)(\d+(?:\.\d*)?|\.\d+)\s*", re.ASCII)

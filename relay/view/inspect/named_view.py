@@ -24,7 +24,7 @@ from relay.view.view_skips import skips_of
 
 _EXTRAS: Final = (1, 2, 3)
 """Of what one group of MariaDB becomes, those that are not in its place."""
-_MARIADB_POSITION: Final = re.compile(r"\s*+\d++-\d++-\d++\s*+(,\s*+\d++-\d++-\d++\s*+)*+(,\s*+)?")
+_MARIADB_POSITION: Final = re.compile(r"\s*+\d++-\d++-\d++\s*+(?>(,\s*+\d++-\d++-\d++\s*+)*)(,\s*+)?")
 
 
 def is_mariadb_position(text: str) -> bool:

@@ -16,9 +16,9 @@ from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.tables.table_engines import TableEngines, is_without_transactions
 
-_NAME: Final = r"((?>`(?:[^`]|``)++`|[\w$]++)(?>\s*+\.\s*+(?>`(?:[^`]|``)++`|[\w$]++))?+)"
+_NAME: Final = r"((?>`(?>(?:[^`]|``)+)`|[\w$]++)(?>(?:\s*+\.\s*+(?>`(?>(?:[^`]|``)+)`|[\w$]++))?))"
 _TRIGGER_WRITES: Final = re.compile(
-    rf"(?<![A-Za-z_$])(?:(?:INSERT|REPLACE)\s++(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s++)*+(?:INTO\s++)?+|UPDATE\s++|DELETE\s++FROM\s++){_NAME}",
+    rf"(?<![A-Za-z_$])(?:(?:INSERT|REPLACE)\s++(?>(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s++)*)(?>(?:INTO\s++)?)|UPDATE\s++|DELETE\s++FROM\s++){_NAME}",
     re.IGNORECASE,
 )
 

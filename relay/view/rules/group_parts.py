@@ -44,21 +44,21 @@ _TABLE_MAP_HEAD: Final = 8 + 2 * (1 + 255 + 1)
 """Bytes up to behind its names."""
 # Blanks, comments, and the marks of comments for servers, whose content is a part of the statement.
 _GAP: Final = rb"(?>\s|/\*(?!!).*?\*/|/\*!\d*|\*/|--\s[^\n]*\n|\#[^\n]*\n)"
-_NAME: Final = rb"`(?:[^`]++|``)*+`|\"(?:[^\"]++|\"\")*+\"|[^\s;/*\#]*+"
+_NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
 _CONTROL: Final = re.compile(
-    rb"""%(gap)s*+(?:
-      (?P<begin> BEGIN) %(gap)s*+ ;?+ \Z
-    | (?P<commit> COMMIT) %(gap)s*+ ;?+ \Z
-    | ROLLBACK %(gap)s++ (?:WORK %(gap)s++)?+ TO %(gap)s++ (?:SAVEPOINT %(gap)s++)?+ (?P<rollback_to> %(name)s)
+    rb"""%(gaps)s(?:
+      (?P<begin> BEGIN) %(gaps)s ;?+ \Z
+    | (?P<commit> COMMIT) %(gaps)s ;?+ \Z
+    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(gap)s (?>(?:SAVEPOINT %(gap)s)?) (?P<rollback_to> %(name)s)
     | (?P<rollback> ROLLBACK \b)
-    | SAVEPOINT %(gap)s++ (?P<savepoint> %(name)s)
-    | RELEASE %(gap)s++ SAVEPOINT %(gap)s++ (?P<release> %(name)s)
-    | XA %(gap)s++ (?:START|BEGIN) \b (?P<xa_start> .*+)
-    | XA %(gap)s++ END \b (?P<xa_end> .*+)
-    | XA %(gap)s++ COMMIT \b (?P<xa_commit> .*+)
-    | XA %(gap)s++ ROLLBACK \b (?P<xa_rollback> .*+)
+    | SAVEPOINT %(gap)s (?P<savepoint> %(name)s)
+    | RELEASE %(gap)s SAVEPOINT %(gap)s (?P<release> %(name)s)
+    | XA %(gap)s (?:START|BEGIN) \b (?P<xa_start> .*+)
+    | XA %(gap)s END \b (?P<xa_end> .*+)
+    | XA %(gap)s COMMIT \b (?P<xa_commit> .*+)
+    | XA %(gap)s ROLLBACK \b (?P<xa_rollback> .*+)
     )"""
-    % {b"gap": _GAP, b"name": _NAME},
+    % {b"gap": b"(?>" + _GAP + b"+)", b"gaps": b"(?>" + _GAP + b"*)", b"name": _NAME},
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 

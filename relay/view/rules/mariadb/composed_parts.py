@@ -18,7 +18,7 @@ from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
-_ACTION: Final = re.compile(rb"\s*+(GRANT|REVOKE|[A-Z]++(?:\s++OR\s++REPLACE)?+\s++[A-Z]++)", re.IGNORECASE)
+_ACTION: Final = re.compile(rb"\s*+(GRANT|REVOKE|[A-Z]++(?>(?:\s++OR\s++REPLACE)?)\s++[A-Z]++)", re.IGNORECASE)
 
 
 class StatementsOfView:

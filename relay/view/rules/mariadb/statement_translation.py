@@ -79,7 +79,7 @@ def translate_statement(
 
 def is_dml(text: bytes) -> bool:
     """Whether it changes rows, by its first word; what cannot be told is not."""
-    found = re.match(rb"(?:\s++|/\*(?![!M+])(?:[^*]++|\*(?!/))*+\*/|(?:--\s|\#)[^\n]*+\n|\()*+([A-Za-z]++)", text)
+    found = re.match(rb"(?>(?:\s++|/\*(?![!M+])(?>(?:[^*]++|\*(?!/))*)\*/|(?:--\s|\#)[^\n]*+\n|\()*)([A-Za-z]++)", text)
     return found is not None and found[1].upper().decode() in _DML
 
 

@@ -11,12 +11,16 @@ ACCOUNT_TABLES: Final = frozenset((
 ))  # fmt: skip
 """Tables of the schema `mysql` that hold accounts and privileges, of all versions."""
 _GAP: Final = rb"(?>\s|/\*(?!!).*?\*/|/\*!\d*|\*/|--\s[^\n]*\n|\#[^\n]*\n)"
+_GAPS: Final = {b"gap": b"(?>" + _GAP + b"+)", b"gaps": b"(?>" + _GAP + b"*)"}
 _ACCOUNT_STATEMENT: Final = re.compile(
-    rb"%(gap)s*+(?:(?:CREATE|ALTER|DROP|RENAME)%(gap)s++(?:USER|ROLE)\b|GRANT\b|REVOKE\b|SET%(gap)s++PASSWORD\b|SET%(gap)s++DEFAULT%(gap)s++ROLE\b)"
-    % {b"gap": _GAP},
+    rb"%(gaps)s(?:(?:CREATE|ALTER|DROP|RENAME)%(gap)s(?:USER|ROLE)\b|GRANT\b|REVOKE\b|SET%(gap)sPASSWORD\b|SET%(gap)sDEFAULT%(gap)sROLE\b)"
+    % _GAPS,
     re.IGNORECASE | re.DOTALL,
 )
-_SET_PASSWORD: Final = re.compile(rb"%(gap)s*+SET%(gap)s++PASSWORD\b" % {b"gap": _GAP}, re.IGNORECASE | re.DOTALL)
+_SET_PASSWORD: Final = re.compile(
+    rb"%(gaps)sSET%(gap)sPASSWORD\b" % _GAPS,
+    re.IGNORECASE | re.DOTALL,
+)
 _SEEN_BYTES: Final = 4096
 
 

@@ -29,16 +29,16 @@ _CHARSETS: Final = 4
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((0, _SQL_MODE, _CHARSETS, _CATALOG))
 _FIRST_WORD: Final = re.compile(
-    rb"(?:\s++|/\*(?![!M])(?:[^*]++|\*(?!/))*+\*/|(?:--|\#)[^\n]*+\n)*+([A-Za-z]++)?", re.VERBOSE
+    rb"(?>(?:\s++|/\*(?![!M])(?>(?:[^*]++|\*(?!/))*)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE
 )
 # Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
 # Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
-_SHIFT_JIS: Final = re.compile(rb"(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])++")
+_SHIFT_JIS: Final = re.compile(rb"(?>(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+)")
 _WIDE_CHARACTERS: Final = {
-    "big5": re.compile(rb"(?:[\xa1-\xf9][\x40-\x7e\xa1-\xfe])++"),
+    "big5": re.compile(rb"(?>(?:[\xa1-\xf9][\x40-\x7e\xa1-\xfe])+)"),
     "cp932": _SHIFT_JIS,
-    "gb18030": re.compile(rb"(?:[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39]))++"),
-    "gbk": re.compile(rb"(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])++"),
+    "gb18030": re.compile(rb"(?>(?:[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39]))+)"),
+    "gbk": re.compile(rb"(?>(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])+)"),
     "sjis": _SHIFT_JIS,
 }
 

@@ -13,10 +13,10 @@ from relay.view.rules.statement.statement_words import StatementWords
 _PERHAPS: Final = re.compile(
     r"(?<![A-Za-z_$])(?:(?:LIMIT|SELECT|AGAINST|TABLE)(?![\w$])|UPDATE\b[^'\"]{0,200}?\bIGNORE\b)|:=", re.IGNORECASE
 )
-_COMMENTS: Final = r"/\*(?!!|M!)(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|--(?=\s)[^\n]*+|\#[^\n]*+|`(?:[^`]++|``)*+`"
+_COMMENTS: Final = r"/\*(?!!|M!)(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z)|--(?=\s)[^\n]*+|\#[^\n]*+|`(?>(?:[^`]++|``)*)`"
 _PASSED: Final = {
-    True: re.compile(rf"""'(?:[^']++|'')*+'|"(?:[^"]++|"")*+"|{_COMMENTS}"""),
-    False: re.compile(rf"""'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|{_COMMENTS}""", re.DOTALL),
+    True: re.compile(rf"""'(?>(?:[^']++|'')*)'|"(?>(?:[^"]++|"")*)"|{_COMMENTS}"""),
+    False: re.compile(rf"""'(?>(?:[^'\\]++|\\.|'')*)'|"(?>(?:[^"\\]++|\\.|"")*)"|{_COMMENTS}""", re.DOTALL),
 }
 """Strings, quoted names and comments; by whether a backslash is only that."""
 ONLY_FULL_GROUP_BY: Final = 1 << 5

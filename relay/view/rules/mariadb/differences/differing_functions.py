@@ -39,7 +39,7 @@ _CALL: Final = re.compile(r"[\w`]*+\s*+\(")
 _TERMS: Final = re.compile(r"[\w`.+*/ -]*+")
 _OPERAND: Final = re.compile(r"[\d`]")
 _QUOTED: Final = re.compile(
-    r"'(?:[^'\\]|''|\\.)*+(?:'|\Z)|\"(?:[^\"\\]|\"\"|\\.)*+(?:\"|\Z)|`[^`]*+(?:`|\Z)", re.DOTALL
+    r"'(?>(?:[^'\\]|''|\\.)*)(?:'|\Z)|\"(?>(?:[^\"\\]|\"\"|\\.)*)(?:\"|\Z)|`[^`]*+(?:`|\Z)", re.DOTALL
 )
 
 

@@ -14,7 +14,7 @@ _VERSION_2: Final = frozenset((EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_COMP
 UPDATES: Final = _VERSION_2 | {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS_COMPRESSED_V1}
 """Events with rows before and after a change."""
 _REPLACES_NOTHING: Final = re.compile(
-    rb"(?:\s|/\*(?![!M])(?>.*?\*/))*+(?:INSERT|UPDATE|DELETE)\b", re.DOTALL | re.IGNORECASE
+    rb"(?>(?:\s|/\*(?![!M])(?>.*?\*/))*)(?:INSERT|UPDATE|DELETE)\b", re.DOTALL | re.IGNORECASE
 )
 
 

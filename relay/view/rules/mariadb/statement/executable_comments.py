@@ -27,11 +27,11 @@ class OpenedText(NamedTuple):
 
 
 def _pieces(backslash: bool) -> re.Pattern[str]:
-    single = r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"
-    double = r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"'
+    single = r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"
+    double = r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"'
     return re.compile(
         rf"""
-          [^'"`/*\#-]++ | {single} | {double} | `(?:[^`]++|``)*+` | --(?=[\s\x00-\x1f]|\Z)[^\n]*+ | \#[^\n]*+
+          [^'"`/*\#-]++ | {single} | {double} | `(?>(?:[^`]++|``)*)` | --(?=[\s\x00-\x1f]|\Z)[^\n]*+ | \#[^\n]*+
         | (?P<mark> /\*(?P<m>M?)!(?P<digits>\d*+) ) | (?P<hint> /\*\+ ) | (?P<open> /\* ) | (?P<end> \*/ ) | .
         """,
         re.VERBOSE | re.DOTALL,

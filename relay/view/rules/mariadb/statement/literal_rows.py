@@ -12,13 +12,13 @@ _MOST_TRIED: Final = 8
 
 
 def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
-    texts = [r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"]
+    texts = [r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"]
     if not ansi_quotes:
-        texts.append(r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"')
+        texts.append(r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"')
     texts[0] = rf"(?:[xXbBnN]|_binary\s*+)?{texts[0]}"
     number = r"[-+]?+(?:0[xX][0-9A-Fa-f]++|\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d++)(?![\w$\u0080-\U0010ffff])"
     literal = rf"\s*+(?:{'|'.join(texts)}|{number}|NULL|DEFAULT)\s*+"
-    return re.compile(rf"\({literal}(?:,{literal})*+\)\s*+(?:,\s*+(?=\())?", re.DOTALL | re.IGNORECASE)
+    return re.compile(rf"\({literal}(?>(?:,{literal})*)\)\s*+(?:,\s*+(?=\())?", re.DOTALL | re.IGNORECASE)
 
 
 _ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}

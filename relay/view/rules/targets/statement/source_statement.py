@@ -44,15 +44,15 @@ class Word:
 
 def _pattern(backslash: bool) -> re.Pattern[str]:
     # possessive quantifiers: an open quote of a megabyte fails in linear time
-    single = r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"
-    double = r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"'
-    name = r"`(?:[^`]++|``)*+`"
+    single = r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"
+    double = r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"'
+    name = r"`(?>(?:[^`]++|``)*)`"
     return re.compile(
         rf"""
           (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \0++(?=\s*+\Z) )
-        | (?P<hint> /\*\+ (?:[^*]++|\*(?!/))*+ \*/ )
+        | (?P<hint> /\*\+ (?>(?:[^*]++|\*(?!/))*) \*/ )
         | (?P<version> /\*! (?P<digits> \d{{5,6}} )? )
-        | (?P<comment> /\*(?![!+]) (?:[^*]++|\*(?!/))*+ \*/ )
+        | (?P<comment> /\*(?![!+]) (?>(?:[^*]++|\*(?!/))*) \*/ )
         | (?P<open> /\*(?!!) )
         | (?P<end> \*/ )
         | (?P<string> (?:[nNxXbB](?='))? {single} | {double} )
@@ -69,19 +69,19 @@ def _pattern(backslash: bool) -> re.Pattern[str]:
 
 def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
     """One row of an INSERT that has literals only."""
-    strings = [r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"]
+    strings = [r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"]
     if not ansi_quotes:
-        strings.append(r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"')
+        strings.append(r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"')
     number = r"[-+]?+(?:0[xX][0-9A-Fa-f]++|\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d++)(?![\w$\u0080-\U0010ffff])"
     strings[0] = rf"(?:[xXbBnN]|_binary\s*+)?{strings[0]}"
     literal = rf"\s*+(?:{'|'.join(strings)}|{number}|NULL|DEFAULT)\s*+"
-    return re.compile(rf"\({literal}(?:,{literal})*+\)(?:\s*+,\s*+)?", re.DOTALL | re.IGNORECASE)
+    return re.compile(rf"\({literal}(?>(?:,{literal})*)\)(?:\s*+,\s*+)?", re.DOTALL | re.IGNORECASE)
 
 
 _WITH_BACKSLASH: Final = _pattern(True)
 _WITHOUT_BACKSLASH: Final = _pattern(False)
 _ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}
-_HARMLESS: Final = re.compile(r"\s*+(?:DEFAULT\s++)?+ENCRYPTION\s*+=?+\s*+'[Nn]'\s*+", re.IGNORECASE)
+_HARMLESS: Final = re.compile(r"\s*+(?>(?:DEFAULT\s++)?)ENCRYPTION\s*+=?+\s*+'[Nn]'\s*+", re.IGNORECASE)
 
 
 class SourceStatement:
