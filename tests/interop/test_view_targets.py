@@ -64,7 +64,9 @@ def served(source: Server, directory: Path, settings: ViewSettings, rules: Group
     end = BinlogPosition(newest.name, newest.stat().st_size)
     with RelayProcess(directory / "relay", directory / "view", port=free_port(), markers="strip") as relay:
         # A 5.6 that asks for the mode of GTIDs before the relay has read any comes again after a minute.
-        wait_until(lambda: relay.sql("SHOW MASTER STATUS")[0][:2] == tuple(end), f"all up to {end} is there")
+        wait_until(
+            lambda: [row[:2] for row in relay.sql("SHOW MASTER STATUS")] == [tuple(end)], f"all up to {end} is there"
+        )
         yield ServedView(relay, gno, end)
 
 
