@@ -77,10 +77,13 @@ class BenchSource:
 
     def write_files(self, count: int, transactions: int, directory: Path) -> None:
         """Copies of `count` more binlogs, with so many small transactions each, into `directory`."""
+        names = []
         for _ in range(count):
             self.server.sql("FLUSH BINARY LOGS")
             self.server.sql(f"CALL write_small({transactions})", DATABASE)
-            name, _size = self.newest()
+            names.append(self.newest()[0])
+        self.server.sql("FLUSH BINARY LOGS")  # the last one has its end, too
+        for name in names:
             shutil.copyfile(self.server.datadir / name, directory / name)
 
     @property
