@@ -1,12 +1,12 @@
 """How fast the feed is: an archive into empty Delta tables, and how fresh they are while a source writes.
 
-    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current] [--key BIGINT] [--transaction]
+    python -m tests.bench.feed_speed [--megabytes 1000] [--batch-mb 16] [--modes current] [--key BIGINT] [--behind 0] [--transaction]
     python -m tests.bench.feed_speed --fresh 60 [--rate 10000] [--interval 1] [--spark]
 
 The first prints seconds, changes a second, processor time and peak memory of the feed's process, with --transaction of one transaction
-of that size, with --key of a table whose key has that type; the second the age of rows when they can be read in the lake: p50, p99,
-with --spark by Structured Streaming, and what a trigger costs beside the batch. Needs a MariaDB. Nothing here waits for a
-quiet machine: whoever compares figures does.
+of that size, with --key of a table whose key has that type, with --behind of keys that are larger than this; the second the age of rows
+when they can be read in the lake: p50, p99, with --spark by Structured Streaming, and what a trigger costs beside the batch. Needs a
+MariaDB. Nothing here waits for a quiet machine: whoever compares figures does.
 """
 
 import argparse
@@ -33,34 +33,36 @@ TABLE = (
     "note VARCHAR(100), n INT) ENGINE=InnoDB"
 )
 ROWS = (
-    "SELECT seq, seq % 1000, CONCAT('customer number ', seq), seq / 100, '2020-01-02 03:04:05.678', REPEAT('x', seq % 60), seq % 7 "
-    "FROM seq_{first}_to_{last}"
+    "SELECT {behind} + seq, seq % 1000, CONCAT('customer number ', seq), seq / 100, '2020-01-02 03:04:05.678', REPEAT('x', seq % 60), "
+    "seq % 7 FROM seq_{first}_to_{last}"
 )
 STEP = 20_000
 
 
-def written(server: Server, megabytes: int, key: str) -> None:
+def written(server: Server, megabytes: int, key: str, behind: int) -> None:
     """Inserts, updates of three quarters of each fourth stretch, deletes of a twentieth, until the binlogs have that size."""
     server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE.format(key=key)])
     first = 1
     while sum(one.stat().st_size for one in server.binlogs()) < megabytes << 20:
-        server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=first, last=first + STEP - 1)])
+        rows = ROWS.format(first=first, last=first + STEP - 1, behind=behind)
+        server.execute_many(["USE shop", "INSERT INTO orders " + rows])
+        at = behind + first
         if first // STEP % 4 == 3:
             server.execute_many(
                 [
                     "USE shop",
-                    f"UPDATE orders SET n = n + 1, amount = amount + 1 WHERE id BETWEEN {first - STEP} AND {first - STEP // 4}",
-                    f"DELETE FROM orders WHERE id BETWEEN {first - STEP // 5} AND {first - STEP // 6}",
+                    f"UPDATE orders SET n = n + 1, amount = amount + 1 WHERE id BETWEEN {at - STEP} AND {at - STEP // 4}",
+                    f"DELETE FROM orders WHERE id BETWEEN {at - STEP // 5} AND {at - STEP // 6}",
                 ]
             )
         first += STEP
 
 
-def written_at_once(server: Server, megabytes: int, key: str) -> None:
+def written_at_once(server: Server, megabytes: int, key: str, behind: int) -> None:
     """One transaction of about that size."""
     server.execute_many(["CREATE DATABASE shop", "USE shop", TABLE.format(key=key)])
     rows = megabytes * 11_000
-    server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=1, last=rows)])
+    server.execute_many(["USE shop", "INSERT INTO orders " + ROWS.format(first=1, last=rows, behind=behind)])
 
 
 def settings(directory: Path, archive: Path, **more: Any) -> Path:
@@ -71,12 +73,12 @@ def settings(directory: Path, archive: Path, **more: Any) -> Path:
     return config
 
 
-def backlog(megabytes: int, batch_mb: int, modes: list[str], key: str, *, at_once: bool) -> None:
+def backlog(megabytes: int, batch_mb: int, modes: list[str], key: str, behind: int, *, at_once: bool) -> None:
     """An archive into empty tables."""
     with tempfile.TemporaryDirectory() as temporary, SERVERS["mariadb"]() as server:
         directory = Path(temporary)
         server.start(server_id=1, options=["--binlog-format=ROW", "--max-binlog-size=256M"])
-        (written_at_once if at_once else written)(server, megabytes, key)
+        (written_at_once if at_once else written)(server, megabytes, key, behind)
         archive = directory / "binlogs"
         archive.mkdir()
         for one in server.binlogs():
@@ -145,14 +147,14 @@ def freshness(seconds: float, rate: int, interval: float, *, spark: bool) -> Non
             cursor = connection.cursor()
             number, step = 1, max(rate // 20, 1)
             for _ in range(3):  # Spark starts its workers, whoever feeds reads its code
-                cursor.execute("INSERT INTO orders " + ROWS.format(first=number, last=number + step - 1))
+                cursor.execute("INSERT INTO orders " + ROWS.format(first=number, last=number + step - 1, behind=0))
                 number += step
                 ends = time.monotonic() + 120
                 while (not seen or seen[-1][0] < number - 1) and time.monotonic() < ends:
                     time.sleep(0.1)
             begun, first = time.monotonic(), number
             while time.monotonic() - begun < seconds:
-                cursor.execute("INSERT INTO orders " + ROWS.format(first=number, last=number + step - 1))
+                cursor.execute("INSERT INTO orders " + ROWS.format(first=number, last=number + step - 1, behind=0))
                 number += step
                 wrote.append((number - 1, time.monotonic()))
                 time.sleep(max(0.0, begun + (number - first) / rate - time.monotonic()))
@@ -211,6 +213,7 @@ def main() -> int:
     parser.add_argument("--batch-mb", type=int, default=16)
     parser.add_argument("--modes", default="current")
     parser.add_argument("--key", default="BIGINT", help="the key's type")
+    parser.add_argument("--behind", type=int, default=0, help="keys are larger than this")
     parser.add_argument("--transaction", action="store_true")
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--fresh", type=float, default=0)
@@ -220,7 +223,8 @@ def main() -> int:
     if options.fresh:
         freshness(options.fresh, options.rate, options.interval, spark=options.spark)
     else:
-        backlog(options.megabytes, options.batch_mb, options.modes.split(","), options.key, at_once=options.transaction)
+        modes = options.modes.split(",")
+        backlog(options.megabytes, options.batch_mb, modes, options.key, options.behind, at_once=options.transaction)
     return 0
 
 
