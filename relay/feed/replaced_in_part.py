@@ -22,6 +22,7 @@ from relay.feed.feed_batch import FeedBatch
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.lake_columns import NUMBER, TEXT, LakeColumn
 from relay.feed.rows.net_changes import CHANGES, TableRows, literal
+from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.statements.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
 from relay.schema_history.tables.source_table import TableName
@@ -75,7 +76,7 @@ class ReplacedRows:
             return changes
         self._connection.register("in_part", in_part)
         self._connection.register("found", self._found)
-        numbers = pa.array(range(changes.num_rows), pa.int64())
+        numbers = row_numbers(changes.num_rows)
         self._connection.register("numbered", changes.append_column("i", numbers))
         try:
             self._note_unsure()

@@ -11,6 +11,7 @@ from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transactio
 from deltalake.exceptions import DeltaError
 
 from relay.feed.lake.delta_files import EXACT_DIGITS, DeltaFiles, has_span, inexact_columns, is_whole_decimal
+from relay.feed.lake.held_net import HeldNet
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
@@ -22,6 +23,8 @@ _BATCH_ROWS: Final = 1 << 16
 _FILE_BYTES: Final = 8 << 20
 """Of a file, at most: a MERGE writes each file anew that has one of its keys."""
 _FILE_ROWS: Final = 1 << 14
+_MERGE_BYTES: Final = 8 << 20
+"""Of files that a MERGE may have to look into: delta-rs (1.6) has the rows of those that have no changed key in memory."""
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
@@ -89,7 +92,7 @@ class DeltaLakeTable:
         return self._table.version()
 
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
-        """Net changes, in one MERGE."""
+        """Net changes: in one MERGE, or file by file where too many of them may have a key."""
         known = self.schema
         told = self._tell_spans(known, inexact_columns(changes))
         for one in known:
@@ -97,6 +100,11 @@ class DeltaLakeTable:
                 changes = changes.append_column(one, pa.nulls(changes.num_rows, one.type))
         if any(pa.types.is_floating(known.field(one).type) for one in key):
             changes = last_of_equal_keys(self._connection, changes, key)
+        held = HeldNet(self._connection, changes, key)
+        few = self._few_of_many(held, key, told)
+        if few is not None:
+            self._rewrite(few, held, key, place)
+            return
         merger = self._table.merge(
             changes,
             predicate=" AND ".join(f"t.{_name(column)} = s.{_name(column)}" for column in key),
@@ -115,29 +123,57 @@ class DeltaLakeTable:
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
-        """As `merge`: files that have changed keys are written anew without them, and the new rows into files of their own."""
+        """As `merge`, of more than fits into memory."""
+        told = self._tell_spans(self.schema)
+        touched = self._touched(changes, key, told)
+        self._rewrite((one for one in touched if self._has_some(one, changes, key)), changes, key, place)
+
+    def _few_of_many(self, changes: HeldNet, key: Sequence[str], told: Collection[str]) -> list[Any] | None:
+        """The files that have a changed key, where a MERGE would have to look into many others, too: it keeps their rows in memory.
+
+        None: it would not. Those that have one it writes anew as it reads them.
+        """
+        sizes = dict(self._table._table.get_add_file_sizes())
+        if sum(sizes.values()) <= _MERGE_BYTES or not _is_compared(self.schema.field(key[0]).type):
+            return None
+        touched = list(self._touched(changes, key, told))
+        read = sum(sizes[one.path] for one in touched)
+        if read <= _MERGE_BYTES:
+            return None
+        found = [one for one in touched if self._has_some(one, changes, key)]
+        return found if 2 * sum(sizes[one.path] for one in found) <= read else None
+
+    def _touched(self, changes: SpooledNet | HeldNet, key: Sequence[str], told: Collection[str]) -> Iterable[Any]:
+        """The files that may have a changed key, by what is told of them."""
+        kind = self.schema.field(key[0]).type
+        exact = pa.types.is_integer(kind) or (is_whole_decimal(kind) and key[0] in told)
+        wanted = _between(changes, key[0], kind) if exact else None
+        found: Iterable[Any] = self._table.to_pyarrow_dataset().get_fragments(filter=wanted)
+        return found
+
+    def _has_some(self, file: Any, changes: SpooledNet | HeldNet, key: Sequence[str]) -> bool:
+        """Whether a file has a row that goes."""
+        wanted = _between(changes, key[0], self.schema.field(key[0]).type)
+        reading = self._reading(columns=_names(key), filter=wanted, batch_size=_BATCH_ROWS)
+        batches = (pa.Table.from_batches([some]) for some in file.scanner(**reading).to_batches() if some.num_rows)
+        return any(pc.any(changes.are_gone(some)).as_py() for some in batches)
+
+    def _reading(self, **more: Any) -> dict[str, Any]:
+        schema = pa.schema(self._table.schema().to_arrow(as_large_types=False))
+        return {"schema": schema, "batch_readahead": 1, "fragment_readahead": 1, **more}
+
+    def _rewrite(
+        self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedPlace
+    ) -> None:
+        """Files that have changed keys are written anew without them, and the new rows into files of their own."""
         schema = self.schema
-        told = self._tell_spans(schema)
         files = DeltaFiles(self._table, schema, _FILE_BYTES)
         sizes = dict(self._table._table.get_add_file_sizes())
-        dataset = self._table.to_pyarrow_dataset()
-        kind = schema.field(key[0]).type
-        wanted = None
-        if pa.types.is_integer(kind) or (is_whole_decimal(kind) and key[0] in told):
-            low, high = (pa.scalar(one, kind) for one in changes.ends(key[0]))
-            wanted = (pc.field(key[0]) >= low) & (pc.field(key[0]) <= high)
-        for one in dataset.get_fragments(filter=wanted):
-            reading = {
-                "schema": dataset.schema,
-                "batch_size": _FILE_ROWS,
-                "batch_readahead": 1,
-                "fragment_readahead": 1,
-            }
-            names = one.scanner(columns=[*dict.fromkeys((*key, SEQUENCE))], **reading).to_batches()
-            if any(pc.any(changes.are_gone(pa.Table.from_batches([batch]))).as_py() for batch in names):
-                files.remove(one.path, sizes[one.path])
-                rows = (_plain(pa.Table.from_batches([batch]), schema) for batch in one.scanner(**reading).to_batches())
-                files.write(some.filter(pc.invert(changes.are_gone(some.select([*key, SEQUENCE])))) for some in rows)
+        for one in found:
+            files.remove(one.path, sizes[one.path])
+            batches = one.scanner(**self._reading(batch_size=_FILE_ROWS)).to_batches()
+            rows = (_plain(pa.Table.from_batches([batch]), schema) for batch in batches)
+            files.write(some.filter(pc.invert(changes.are_gone(some.select(_names(key))))) for some in rows)
         files.write(changes.live(schema))
         files.finish()
         told = self._tell_spans(schema, files.inexact)
@@ -339,6 +375,23 @@ class DeltaLakeTable:
 def arrow_schema_of(table: DeltaTable) -> pa.Schema:
     """The table's columns as Arrow's, texts and bytes with 32-bit offsets."""
     return plain_schema(pa.schema(table.schema().to_arrow()))
+
+
+def _is_compared(kind: pa.DataType) -> bool:
+    """Whether pyarrow compares such values in all files: not texts and bytes as delta-rs (1.6) writes them."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
+def _between(changes: SpooledNet | HeldNet, name: str, kind: pa.DataType) -> Any:
+    """The condition that rows with a changed key fulfil; None where nobody can tell."""
+    if not _is_compared(kind):
+        return None
+    low, high = (pa.scalar(one, kind) for one in changes.ends(name))
+    return (pc.field(name) >= low) & (pc.field(name) <= high)
+
+
+def _names(key: Sequence[str]) -> list[str]:
+    return [*dict.fromkeys((*key, SEQUENCE))]
 
 
 def _plain(rows: pa.Table, schema: pa.Schema) -> pa.Table:

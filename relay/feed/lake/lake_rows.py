@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.rows.equal_rows import numbered
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.rows.row_numbers import row_numbers
 
 _PLAIN: Final = {
     pa.large_string(): pa.string(),
@@ -47,7 +48,7 @@ def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table
     """For each row of a table whether it has one of the keys, as booleans."""
     names = keys.column_names
     left = pa.table({f"k{n}": _naive(table.column(name)) for n, name in enumerate(names)})
-    left = left.append_column("i", pa.array(range(table.num_rows), pa.int64()))
+    left = left.append_column("i", row_numbers(table.num_rows))
     right = pa.table({f"k{n}": _naive(keys.column(name)) for n, name in enumerate(names)})
     connection.register("semi_left", left)
     connection.register("semi_right", right)
@@ -65,7 +66,7 @@ def last_of_equal_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table,
     keys = pa.table({f"k{n}": _naive(changes.column(name)) for n, name in enumerate(key)})
     for name in (SEQUENCE, DELETED):
         keys = keys.append_column(name, changes.column(name))
-    connection.register("net_keys", keys.append_column("i", pa.array(range(keys.num_rows), pa.int64())))
+    connection.register("net_keys", keys.append_column("i", row_numbers(keys.num_rows)))
     try:
         names = ", ".join(f"k{n}" for n in range(len(key)))
         found = connection.sql(

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import BYTES, DELETED, DOCUMENT, LABEL, SEQUENCE, TEXT, TIME, LakeColumn
+from relay.feed.rows.row_numbers import row_numbers
 
 CHANGES: Final = pa.schema(
     [
@@ -86,7 +87,7 @@ def net_changes(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: 
             {**{one.name: pa.array([], one.arrow) for one in rows.columns},
              SEQUENCE: pa.array([], pa.int64()), DELETED: pa.array([], pa.bool_())}
         )  # fmt: skip
-    numbered = changes.append_column("i", pa.array(range(changes.num_rows), pa.int64()))
+    numbered = changes.append_column("i", row_numbers(changes.num_rows))
     connection.register("changes", numbered)
     try:
         return _net(connection, rows)

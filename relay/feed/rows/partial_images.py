@@ -11,6 +11,7 @@ import pyarrow as pa
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
+from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.rows.stored_default import UNKNOWN, stored_default
 from relay.schema_history.tables.default_text import literal_text
 
@@ -154,7 +155,7 @@ def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows:
     """Keys in the lake's types, in order, with their number in `n`."""
     listed = pa.table(
         {
-            "n": pa.array(range(len(keys)), pa.int64()),
+            "n": row_numbers(len(keys)),
             "image": pa.array([_image(key, rows) for key in keys], pa.string()),
         }
     )
@@ -193,7 +194,7 @@ def _whole(
     numbered = keys.set_column(0, NUMBER_COLUMN, pa.array([number for number, _base in based], pa.int64()))
     images = pa.table(
         {
-            "n": pa.array(range(len(live)), pa.int64()),
+            "n": row_numbers(len(live)),
             "sequence": pa.array([fate.sequence for _key, fate in live], pa.int64()),
             "based": pa.array([fate.base is not None for _key, fate in live], pa.bool_()),
             "image": pa.array([json.dumps(fate.values, ensure_ascii=False) for _key, fate in live], pa.string()),

@@ -18,6 +18,7 @@ from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
+from relay.feed.rows.row_numbers import row_numbers
 from relay.schema_history.tables.source_table import TableName
 
 _FLOAT: Final = struct.Struct("f")
@@ -384,7 +385,7 @@ def normalised(connection: duckdb.DuckDBPyConnection, table: pa.Table, columns: 
     """JSON documents as the feed writes them: without blanks, numbers as DuckDB prints them."""
     documents = [one.name for one in columns if one.kind == DOCUMENT]
     for name in documents:
-        texts = pa.table({"i": pa.array(range(table.num_rows), pa.int64()), "d": table.column(name)})
+        texts = pa.table({"i": row_numbers(table.num_rows), "d": table.column(name)})
         connection.register("documents", texts)
         try:
             found = connection.sql("SELECT CAST(json(d) AS VARCHAR) AS d FROM documents ORDER BY i").to_arrow_table()

@@ -11,15 +11,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.rows.lake_columns import DELETED, NUMBER_COLUMN, SEQUENCE
 from relay.feed.rows.net_changes import cast_column, identifier
 from relay.feed.rows.partial_images import CurrentRows, without_zones
+from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.spool.spool_file import SpoolFile
 
 _numbers: Final = count(1)
-_PIECE: Final = "piece_of"
-_ROW: Final = "row_of"
+_PIECE: Final = "piece "
+_ROW: Final = "row "
+"""No column of a table ends in a blank."""
 
 
 class SpooledNet:
@@ -64,7 +66,7 @@ class SpooledNet:
             return
         keys = without_zones(piece.select([*self._key, *(one for one in (SEQUENCE, DELETED) if one not in self._key)]))
         keys = keys.append_column(_PIECE, pa.repeat(pa.scalar(len(self._pieces), pa.int32()), piece.num_rows))
-        keys = keys.append_column(_ROW, pa.array(range(piece.num_rows), pa.int64()))
+        keys = keys.append_column(_ROW, row_numbers(piece.num_rows))
         self._pieces.append(self._file.write(piece))
         self._connection.register("piece", keys)
         try:
@@ -96,7 +98,8 @@ class SpooledNet:
         """The rows that count, of those for which a condition holds, in order."""
         for number, load in enumerate(self._pieces):
             found = self._connection.sql(
-                f"SELECT {_ROW} FROM {self._name} n WHERE {_PIECE} = {number} AND ({condition}) ORDER BY {_ROW}"
+                f"SELECT {identifier(_ROW)} FROM {self._name} n WHERE {identifier(_PIECE)} = {number} AND ({condition}) "
+                f"ORDER BY {identifier(_ROW)}"
             ).to_arrow_table()
             if found.num_rows:
                 piece = load()
@@ -132,11 +135,13 @@ class SpooledNet:
 
     def are_gone(self, rows: pa.Table) -> Any:
         """For each row of the lake, of which the key and _sequence are given, whether it goes: its key changed, and not before it."""
-        numbered = without_zones(rows).append_column("i", pa.array(range(rows.num_rows), pa.int64()))
+        numbers = row_numbers(rows.num_rows)
+        numbered = without_zones(rows).append_column(NUMBER_COLUMN, numbers)
         self._connection.register("lake_keys", numbered)
         try:
             found = self._connection.sql(
-                f"SELECT l.i, l.{SEQUENCE} > n.{SEQUENCE} AS newer FROM lake_keys l JOIN {self._name} n ON {self._same('l')}"
+                f"SELECT l.{NUMBER_COLUMN} AS i, l.{SEQUENCE} > n.{SEQUENCE} AS newer FROM lake_keys l "
+                f"JOIN {self._name} n ON {self._same('l')}"
             ).to_arrow_table()
             newer = found.filter(found.column("newer"))
             if newer.num_rows:
@@ -144,7 +149,7 @@ class SpooledNet:
                 found = found.filter(pc.invert(found.column("newer")))
         finally:
             self._connection.unregister("lake_keys")
-        return pc.is_in(numbered.column("i"), found.column("i").combine_chunks())
+        return pc.is_in(numbers, found.column("i").combine_chunks())
 
     def _forget(self, keys: pa.Table) -> None:
         self._connection.register("newer_keys", keys)
