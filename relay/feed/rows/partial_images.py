@@ -12,7 +12,7 @@ from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
 from relay.feed.rows.row_numbers import row_numbers
-from relay.feed.rows.stored_default import UNKNOWN, stored_default
+from relay.feed.rows.stored_default import UNKNOWN, implicit_value, stored_default
 from relay.schema_history.tables.default_text import literal_text
 
 _FUNCTIONS: Final = (
@@ -136,13 +136,15 @@ def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
 
 
 def default_value(column: LakeColumn) -> Any:
-    """A column's default as JSON has a value; UNKNOWN where it is no constant, or nobody knows what the server stores for it."""
+    """A column's default, its type's where it has none, as JSON has a value; UNKNOWN where it is no constant, or nobody knows what the
+    server stores for it.
+    """
     source = column.source
-    if source.generated:
+    if source.generated or "auto_increment" in source.extra.lower():
         return UNKNOWN
     text = source.default
     if text is None or text.strip().upper() == "NULL":
-        return None if source.nullable else UNKNOWN
+        return None if source.nullable else implicit_value(column) if text is None else UNKNOWN
     literal = literal_text(text)
     if "DEFAULT_GENERATED" in source.extra.upper():
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""What a server stores for a default that a definition writes: `12:00` is 12:00:00 in a TIME column, `b,a` is a,b in a SET."""
+"""What a server stores for a default that a definition writes, `12:00` is 12:00:00 in a TIME column, `b,a` is a,b in a SET; and for none."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -11,6 +11,8 @@ from relay.feed.rows.lake_columns import BYTES, DOCUMENT, LABEL, NUMBER, TEXT, T
 
 UNKNOWN: Final = object()
 _SHOWN_DIGITS: Final = 6
+_DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
+_UNSIZED_BYTES: Final = frozenset(("varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
 _INTEGER: Final = re.compile(r"-?\d+", re.ASCII)
 _ANY_NUMBER: Final = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?", re.ASCII | re.IGNORECASE)
 _BITS: Final = re.compile(r"b'([01]+)'", re.IGNORECASE)
@@ -40,7 +42,7 @@ def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
     if base == "time":
         match = _CLOCK.fullmatch(text.strip())
         return text.strip() if match is not None and len(match[1] or "") == int(inside or 0) else UNKNOWN
-    if base in ("decimal", "numeric", "dec", "fixed"):
+    if base in _DECIMALS:
         scale = int(inside.partition(",")[2] or 0)
         wanted = rf"-?(?:0|[1-9]\d*)\.\d{{{scale}}}" if scale else r"-?(?:0|[1-9]\d*)"
         return text if re.fullmatch(wanted, text) and not re.fullmatch(r"-[0.]+", text) else UNKNOWN
@@ -48,6 +50,27 @@ def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
         return UNKNOWN
     text = text.rstrip(" ") if base == "char" else text
     return UNKNOWN if inside.isdigit() and len(text) > int(inside) else text
+
+
+def implicit_value(column: LakeColumn) -> Any:
+    """What stands in a column that is NOT NULL and has no default, where a statement gave none: without strict mode, with IGNORE, in rows
+    that an ALTER TABLE … ADD met. As JSON has it; UNKNOWN where that is not certain, and of times that begin with 0000-00-00.
+
+    Source: MySQL 9.7 Reference Manual, Data Type Default Values; seen on 5.6, 9.7, MariaDB 10.11, 11.8.
+    """
+    base, inside, _unsigned = parsed_type(column.source)
+    if base in _DECIMALS:
+        return _decimal("0", int(inside.partition(",")[2] or 0))
+    if column.kind == NUMBER:
+        return 0
+    if column.kind == LABEL:
+        return column_texts(column.source.type)[0] if base == "enum" else ""
+    if base == "time":
+        digits = int(inside or 0)
+        return "00:00:00" + (f".{'0' * digits}" if digits else "")
+    if column.kind == TEXT:
+        return UNKNOWN if base in ("uuid", "inet4", "inet6") else ""
+    return {"base64": ""} if base in _UNSIZED_BYTES else UNKNOWN
 
 
 def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
@@ -64,7 +87,7 @@ def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
             # Servers show of a FLOAT no more than six digits: one with so many may have been cut when it was recorded.
             is_cut = pa.types.is_float32(column.arrow) and _digits(text) >= _SHOWN_DIGITS
             return UNKNOWN if is_cut or (scale and _places(text) > int(scale)) else float(text)
-        if base in ("decimal", "numeric", "dec", "fixed"):
+        if base in _DECIMALS:
             return _decimal(text, int(inside.partition(",")[2] or 0))
     except (ValueError, InvalidOperation):
         return UNKNOWN

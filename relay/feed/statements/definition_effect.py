@@ -1,5 +1,6 @@
 """What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,14 +9,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.binlog.schema.column_description import column_texts
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import (
-    BYTES,
-    LABEL,
     ROW,
-    TEXT,
     LakeColumn,
     lake_columns,
     lake_key,
@@ -24,7 +21,7 @@ from relay.feed.rows.lake_columns import (
 )
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
-from relay.feed.statements.kept_values import BYTES_ORDER, INTEGER_ORDER, TEXT_ORDER, computes_alike, is_kept
+from relay.feed.statements.kept_values import INTEGER_ORDER, computes_alike, is_kept
 from relay.feed.statements.logged_changes import FedDefinition, shown
 from relay.schema_history.tables.altered_table import ColumnOrigins, column_origins
 from relay.schema_history.tables.ddl_tokens import NotSure
@@ -239,24 +236,8 @@ def _add(one: LakeColumn, definition: FedDefinition, lake: pa.Schema, made: _Mad
 
 def _filling(one: LakeColumn) -> Any:
     """What a column that was added is in the rows that there were, in Arrow's terms; UNKNOWN: nobody knows."""
-    source = one.source
-    if source.generated or "auto_increment" in source.extra.lower():
-        return UNKNOWN
     found = default_value(one)
-    if found is not UNKNOWN:
-        return in_arrow(one, found)
-    if source.default is not None or source.nullable:
-        return UNKNOWN
-    if pa.types.is_integer(one.arrow) or pa.types.is_floating(one.arrow):
-        return 0
-    if pa.types.is_decimal(one.arrow):
-        return Decimal(0)
-    base = parsed_type(source)[0]
-    if one.kind == TEXT and base in TEXT_ORDER:
-        return ""
-    if one.kind == LABEL:
-        return column_texts(source.type)[0] if base == "enum" else ""
-    return b"" if one.kind == BYTES and base in BYTES_ORDER else UNKNOWN
+    return UNKNOWN if found is UNKNOWN else in_arrow(one, found)
 
 
 def in_arrow(one: LakeColumn, value: Any) -> Any:
@@ -266,6 +247,8 @@ def in_arrow(one: LakeColumn, value: Any) -> Any:
     try:
         if pa.types.is_decimal(one.arrow):
             return Decimal(str(value))
+        if pa.types.is_binary(one.arrow):
+            return base64.b64decode(value["base64"])
         if pa.types.is_date(one.arrow) or pa.types.is_timestamp(one.arrow):
             if str(value).startswith("0000"):
                 return UNKNOWN

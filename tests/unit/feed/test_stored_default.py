@@ -12,9 +12,9 @@ from relay.feed.rows.stored_default import UNKNOWN
 from relay.schema_history.tables.source_table import Column
 
 
-def stored(kind: str, default: str | None) -> Any:
+def stored(kind: str, default: str | None, *, nullable: bool = True, extra: str = "") -> Any:
     charset = "utf8mb4" if kind.startswith(("char", "varchar", "enum", "set")) else ""
-    made = lake_column(Column("c", kind, charset, default=default))
+    made = lake_column(Column("c", kind, charset, nullable=nullable, extra=extra, default=default))
     assert made is not None
     found = default_value(made)
     return "?" if found is UNKNOWN else found
@@ -49,3 +49,22 @@ def stored(kind: str, default: str | None) -> Any:
 )  # fmt: skip
 def test_a_default_is_what_a_row_has(kind: str, default: str, value: Any) -> None:
     assert stored(kind, default) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int(11)", 0), ("bigint unsigned", 0), ("decimal(9,3)", "0.000"), ("decimal(50,2)", "0.00"), ("double", 0), ("bit(64)", 0),
+        ("year(4)", 0), ("varchar(9)", ""), ("longtext", ""), ("enum('z','a')", "z"), ("set('z','a')", ""), ("time", "00:00:00"),
+        ("time(2)", "00:00:00.00"), ("varbinary(4)", {"base64": ""}), ("longblob", {"base64": ""}), ("binary(4)", "?"), ("date", "?"),
+        ("datetime", "?"), ("timestamp", "?"), ("json", "?"), ("point", "?"), ("uuid", "?"), ("inet6", "?"),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_not_null_and_has_no_default_has_its_types(kind: str, value: Any) -> None:
+    assert stored(kind, None, nullable=False) == value
+    assert stored(kind, None) is None
+
+
+@pytest.mark.parametrize("extra", ["auto_increment", "VIRTUAL GENERATED", "STORED GENERATED"])
+def test_what_the_server_counts_or_computes_has_no_default(extra: str) -> None:
+    assert stored("int(11)", None, nullable=False, extra=extra) == "?"
