@@ -127,7 +127,7 @@ class FeedConfig(TomlSection):
 
 def load_feed_config(path: Path) -> FeedSection:
     """Reads feed.toml. Raises: ConfigError, with all mistakes."""
-    data: dict[str, Any] = read_toml(path)
+    data: dict[str, Any] = read_toml(path, "docs/FEED.md has samples")
     try:
         return FeedConfig.model_validate(data).section
     except ValidationError as error:

@@ -10,12 +10,12 @@ from relay.config.text.problems import ConfigError, Problem
 from relay.config.text.source_list import split_sources
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The file as data; `source.kind` filled in, relative paths resolved against the file's own directory.
+def read_toml(path: Path, sample: str = "deploy/relay.toml is a sample") -> dict[str, Any]:
+    """The file as data; `source.kind` filled in, relative paths resolved against the file's own directory. `sample`: where one is.
 
     Raises: ConfigError.
     """
-    data = _parsed(path)
+    data = _parsed(path, sample)
     sources = data.get("source")
     for source in sources if isinstance(sources, list) else [sources]:
         if isinstance(source, dict):
@@ -25,11 +25,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     return data
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, sample: str) -> dict[str, Any]:
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
-        instead = "Name the file with --config; deploy/relay.toml is a sample"
+        instead = f"Name the file with --config; {sample}"
         raise ConfigError(path, [Problem("file", f"cannot be read ({error.strerror})", instead)]) from None
     except UnicodeDecodeError as error:
         where = f"byte {error.start} is not UTF-8"

@@ -41,3 +41,9 @@ def test_a_mistake_is_answered_with_what_feed_toml_knows(tmp_path: Path, text: s
     with pytest.raises(ConfigError) as error:
         load_feed_config(path)
     assert f"{path}: 1 problem\n  {sentence}" in str(error.value)
+
+
+def test_who_names_no_file_is_told_where_samples_of_this_file_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_feed_config(tmp_path / "nothing.toml")
+    assert "docs/FEED.md has samples" in str(error.value) and "relay.toml" not in str(error.value)
