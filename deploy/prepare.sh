@@ -59,17 +59,24 @@ fi
 # The install is done again only when something that it reads has changed, or a compiled module is gone.
 fingerprint() {
     { python --version; echo "$PWD ${BINLOG_RELAY_KERNEL:-}"
-      cat pyproject.toml setup.py
+      cat pyproject.toml setup.py requirements-dev.lock
       find protocol/kernel protocol/columns protocol/views protocol/dependencies -name '*.py' -o -name '*.pxd' -o -name '*.h' | sort | xargs cat
       find protocol/kernel protocol/columns protocol/views protocol/dependencies -name '*.so' -printf '%f %s\n' | sort; } | python -c \
         'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
 }
 
+locked_on=$(sed -n '1s/.* on //p' requirements-dev.lock)
+[ $(($(date +%s) - $(date -d "$locked_on" +%s 2>/dev/null || date +%s))) -lt $((60 * 86400)) ] ||
+    echo "requirements-dev.lock is of $locked_on, older than 60 days: deploy/lock --upgrade looks for newer versions"
+
 STAMP=$VENV/.binlog-relay-installed
 if [ "$(cat "$STAMP" 2>/dev/null)" != "$(fingerprint)" ]; then
     say "installing the project in .venv (kernel: ${BINLOG_RELAY_KERNEL:-uncompiled})"
     rm -f "$STAMP"
-    python -m pip install --quiet --editable '.[dev]' || die "installing the project failed; the reason is above"
+    # What is locked, with its hashes; then the project itself, by the Cython and setuptools that are locked.
+    python -m pip install --quiet --require-hashes -r requirements-dev.lock &&
+        python -m pip install --quiet --no-deps --no-build-isolation --editable . ||
+        die "installing the project failed; the reason is above"
     fingerprint >"$STAMP"
 fi
 

@@ -3,6 +3,8 @@
 Source: `SHOW CHARACTER SET` and information_schema.COLLATIONS of MySQL 5.6.24, MySQL 9.7.4 and MariaDB 10.11.18.
 """
 
+import codecs
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,6 +81,7 @@ NAMED_COLLATIONS: Final = {
     "utf8mb4_uca1400_ai_ci": 2304, "latin1_swedish_ci": 8, "latin1_bin": 47, "latin1_general_ci": 48, "ascii_general_ci": 11,
 }  # fmt: skip
 UTF8: Final = CHARACTER_SETS["utf8"]
+_DECODED_IN_C: Final = ("ascii", "latin-1", "utf-8")
 # They have zero bytes inside of statements: no server lets a client use them.
 NOT_FOR_CLIENTS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 
@@ -97,7 +100,16 @@ class TextEncoding:
 
     def decode(self, data: bytes) -> str:
         """A client's bytes as text; what is none becomes replacement characters."""
-        return data.decode(self.charset.codec, "replace")
+        if self.charset.character_bytes > 1 or self.charset.codec in _DECODED_IN_C:
+            return data.decode(self.charset.codec, "replace")
+        return codecs.charmap_decode(data, "strict", _characters(self.charset.codec))[0]
+
+
+@functools.cache
+def _characters(codec: str) -> str:
+    """Of a set with one byte for each character: all 256. Python asks an error handler for each byte that is none, half a microsecond
+    a time."""
+    return bytes(range(256)).decode(codec, "replace")
 
 
 def charset_named(name: str) -> CharacterSet | None:

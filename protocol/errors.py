@@ -1,7 +1,7 @@
 """Errors of the protocol layer. Decoders blame nobody; whoever knows whose bytes these are decides what follows."""
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
 
 
 class ProtocolError(Exception):
@@ -20,6 +20,7 @@ class ErrorCode(IntEnum):
     """Server error numbers used here, in the servers' spelling. Source: MySQL 5.7 and MariaDB 10.11 references."""
 
     ER_CON_COUNT_ERROR = 1040
+    ER_OUT_OF_RESOURCES = 1041
     ER_HANDSHAKE_ERROR = 1043
     ER_ACCESS_DENIED_ERROR = 1045
     ER_NO_DB_ERROR = 1046
@@ -48,6 +49,7 @@ class ErrorCode(IntEnum):
     ER_SLAVE_MUST_STOP = 1198
     ER_WRONG_ARGUMENTS = 1210
     ER_LOCK_DEADLOCK = 1213
+    ER_USER_LIMIT_REACHED = 1226
     ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227
     ER_GLOBAL_VARIABLE = 1229
     ER_WRONG_VALUE_FOR_VAR = 1231
@@ -102,6 +104,7 @@ _SQLSTATES: Final[dict[int, str]] = {
     ErrorCode.ER_NET_PACKET_TOO_LARGE: "08S01",
     ErrorCode.ER_NET_PACKETS_OUT_OF_ORDER: "08S01",
     ErrorCode.ER_NET_READ_INTERRUPTED: "08S01",
+    ErrorCode.ER_USER_LIMIT_REACHED: "42000",
     ErrorCode.ER_SPECIFIC_ACCESS_DENIED_ERROR: "42000",
     ErrorCode.ER_WRONG_VALUE_FOR_VAR: "42000",
     ErrorCode.ER_WRONG_TYPE_FOR_VAR: "42000",
@@ -128,6 +131,11 @@ class AnsweredError(ProtocolError):
         super().__init__(message)
         self.number = number
         self.message = message
+
+    def without_trace(self) -> Self:
+        """The same error, for whoever keeps it: its traceback would keep all that was looked at when it came up."""
+        self.__context__ = self.__cause__ = None
+        return self.with_traceback(None)
 
 
 class PeerError(AnsweredError):

@@ -72,6 +72,14 @@ class PacketBuffer:
     def __len__(self) -> int:
         return len(self._data) + (self._large.received if self._large is not None else 0)
 
+    @property
+    def first_byte(self) -> int | None:
+        """With which the packet begins that comes; None: that byte is not here."""
+        if self._large is not None and self._large.pieces:
+            return self._large.pieces[0][0]
+        at = HEADER_BYTES if self._large is None else 0
+        return self._data[at] if len(self._data) > at else None
+
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Adds received bytes."""
         large = self._large

@@ -1,13 +1,14 @@
 """Greeting and login: the first two packets of a connection."""
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.capabilities import REQUIRED, Capability
 from protocol.errors import Malformed
 from protocol.packets import STATUS_AUTOCOMMIT
-from protocol.wire import Cursor
+from protocol.wire import Cursor, lenenc_bytes
 
 PROTOCOL_VERSION: Final = 10
 _CHARSET_UTF8: Final = 33
@@ -60,6 +61,28 @@ def greeting_payload(
         + plugin.encode()
         + b"\0"
     )
+
+
+def login_payload(
+    user: bytes, plugin: str, auth: bytes, offered: int, head: bytes, attributes: Mapping[str, str]
+) -> bytes:
+    """What a client answers to a greeting. head: `login_head`'s; offered: the server's capabilities, which decide what is in it.
+
+    Layout: head 32 bytes | user NUL | auth lenenc or short | [plugin NUL] | [attributes: total lenenc, then pairs of lenenc strings]
+    """
+    payload = head + user + b"\0"
+    payload += lenenc_bytes(auth) if offered & Capability.PLUGIN_AUTH_LENENC else bytes((len(auth),)) + auth
+    if offered & Capability.PLUGIN_AUTH:
+        payload += plugin.encode() + b"\0"
+    if offered & Capability.CONNECT_ATTRS:
+        pairs = (lenenc_bytes(one.encode()) for pair in attributes.items() for one in pair)
+        payload += lenenc_bytes(b"".join(pairs))
+    return payload
+
+
+def login_head(capabilities: int, max_packet_bytes: int, charset: int) -> bytes:
+    """The first 32 bytes of a client's login packet; alone, and with the SSL bit, they ask for TLS."""
+    return struct.pack("<IIB23x", capabilities, max_packet_bytes, charset)
 
 
 @dataclass(frozen=True, slots=True)

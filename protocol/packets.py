@@ -4,19 +4,12 @@ import struct
 from typing import Final
 
 from protocol.errors import sqlstate_of
+from protocol.printable import printable
 from protocol.wire import lenenc_bytes
 
 STATUS_AUTOCOMMIT: Final = 0x0002
 # MYSQL_ERRMSG_SIZE of clients is 512 bytes with the zero byte: what is longer is cut there in any case.
 MAX_MESSAGE_BYTES: Final = 511
-
-
-def cut_text(text: str, limit_bytes: int) -> bytes:
-    """`text` as UTF-8 of at most `limit_bytes` bytes, never ending inside a character."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= limit_bytes:
-        return data
-    return data[:limit_bytes].decode("utf-8", "ignore").encode()
 
 
 def ok_payload(status: int = STATUS_AUTOCOMMIT, *, warnings: int = 0, text: bytes = b"") -> bytes:
@@ -35,10 +28,11 @@ def eof_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
 def err_payload(number: int, message: str, *, with_sqlstate: bool = True) -> bytes:
     """ERR: header u8 | number u16 | '#' and SQLSTATE (5 bytes) | message to the end.
 
-    `with_sqlstate=False` is for errors instead of a greeting: older clients would print the SQLSTATE as text there.
+    `with_sqlstate=False` is for errors instead of a greeting: older clients would print the SQLSTATE as text there. What a message
+    repeats of others, clients print as it is: it is made printable.
     """
     state = b"#" + sqlstate_of(number).encode() if with_sqlstate else b""
-    return b"\xff" + struct.pack("<H", number) + state + cut_text(message, MAX_MESSAGE_BYTES)
+    return b"\xff" + struct.pack("<H", number) + state + printable(message, MAX_MESSAGE_BYTES).encode()
 
 
 def auth_switch_payload(plugin: str, challenge: bytes) -> bytes:

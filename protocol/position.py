@@ -3,20 +3,27 @@
 import re
 from dataclasses import dataclass
 from functools import total_ordering
+from typing import Final
 
 from protocol.errors import Malformed
+from protocol.printable import printable
 
 _FILE_NAME = re.compile(r"(?P<base>[^/\\\x00]+)\.(?P<number>[0-9]{6,20})")
+
+
+MOST_NAME_BYTES: Final = 200
+"""Of a binlog's name: with what stands beside it in an archive (NAME.zst.enc.tmp) it must fit into the 255 of a file system."""
 
 
 def binlog_number(file: str) -> int:
     """The sequence number in a binlog's name: 42 for `mysql-bin.000042`.
 
-    Raises: Malformed for a name with a path in it, or one that does not end in a number of six digits or more.
+    Raises: Malformed for a name with a path in it, one that does not end in a number of six digits or more, one with characters that
+    are not to be seen (control characters, what has no width or turns the direction), and one of more than 200 bytes.
     """
     match = _FILE_NAME.fullmatch(file)
-    if match is None or match["base"] in (".", ".."):
-        raise Malformed(f"{file!r} is not a binlog file name such as mysql-bin.000001")
+    if match is None or match["base"] in (".", "..") or not file.isprintable() or len(file.encode()) > MOST_NAME_BYTES:
+        raise Malformed(f"{printable(file, MOST_NAME_BYTES)!r} is not a binlog file name such as mysql-bin.000001")
     return int(match["number"])
 
 

@@ -4,23 +4,25 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 from typing import Final, Self
 
+from protocol.columns.codes import column_codes as codes
+
 
 class ColumnType(IntEnum):
-    """Type codes of the protocol. Source: MySQL 9.x `include/field_types.h`."""
+    """Type codes of the protocol, which are those of columns in the binlog."""
 
-    LONG = 3
-    DOUBLE = 5
-    NULL = 6
-    TIMESTAMP = 7
-    LONGLONG = 8
-    DATE = 10
-    TIME = 11
-    DATETIME = 12
-    NEWDECIMAL = 246
-    MEDIUM_BLOB = 250
-    LONG_BLOB = 251
-    VAR_STRING = 253
-    STRING = 254
+    LONG = codes.FIELD_LONG
+    DOUBLE = codes.FIELD_DOUBLE
+    NULL = codes.FIELD_NULL
+    TIMESTAMP = codes.FIELD_TIMESTAMP
+    LONGLONG = codes.FIELD_LONGLONG
+    DATE = codes.FIELD_DATE
+    TIME = codes.FIELD_TIME
+    DATETIME = codes.FIELD_DATETIME
+    NEWDECIMAL = codes.FIELD_NEWDECIMAL
+    MEDIUM_BLOB = codes.FIELD_MEDIUM_BLOB
+    LONG_BLOB = codes.FIELD_LONG_BLOB
+    VAR_STRING = codes.FIELD_VAR_STRING
+    STRING = codes.FIELD_STRING
 
 
 class ColumnFlag(IntFlag):

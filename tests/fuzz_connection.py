@@ -278,7 +278,7 @@ def make_case(dice: random.Random) -> Case:
     """A conversation, changed a little: the payloads inside of right packets, or any bytes."""
     honest, choices = dice.random() < 0.75, dice.randrange(1 << 9)
     login = list(_login(dice, choices, PASSWORD if honest else WRONG))
-    commands = [(0, _command(dice)) for _ in range(dice.randrange(8))]
+    commands = [(0, any_command(dice)) for _ in range(dice.randrange(8))]
     packets = [(number, bytearray(payload)) for number, payload in login + commands]
     for _ in range(dice.choice((0, 0, 1, 1, 2))):
         # Mostly commands: behind a broken login nothing comes.
@@ -345,7 +345,8 @@ def _token(dice: random.Random, kind: str, password: str) -> bytes:
     return dice.randbytes(dice.randrange(70))
 
 
-def _command(dice: random.Random) -> bytes:
+def any_command(dice: random.Random) -> bytes:
+    """A command as a client could send it, its code and its body."""
     kind = dice.random()
     if kind < 0.5:
         return b"\x03" + dice.choice(STATEMENTS).encode()

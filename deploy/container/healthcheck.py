@@ -1,17 +1,47 @@
-"""Whether the relay in this container lives, by BINLOG_RELAY_HEALTH, the address of its /healthz. Exit code 0: it does.
+"""Whether the relay in this container lives. Exit code 0: it does.
 
-Nothing but Python is needed, which is there anyway.
+It is asked over the Unix socket beside its archive, which nothing that comes over the network can keep busy. BINLOG_RELAY_HEALTH:
+another path of that socket, with * for what may be anything, or the address of a /healthz (http://...). Nothing but Python is needed,
+which is there anyway.
 """
 
+import glob
 import os
+import socket
 import sys
 import urllib.request
 
-address = os.environ.get("BINLOG_RELAY_HEALTH", "http://127.0.0.1:9307/healthz")
+_LONGEST_S = 4
+
+asked = os.environ.get("BINLOG_RELAY_HEALTH", "/var/lib/binlog-relay/*.health.sock")
+
+
+def answered_over_socket(path: str) -> None:
+    # An address has 108 bytes at most, paths have more.
+    directory = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(_LONGEST_S)
+        asking.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+        asking.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        answer = asking.recv(64)
+    if not answer.startswith(b"HTTP/1.0 200 "):
+        raise OSError(f"it answers {answer[:32]!r}")
+
+
 try:
-    # A proxy of the environment is for others.
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=4) as answer:
-        answer.read(64)
+    if asked.startswith("http"):
+        # A proxy of the environment is for others.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(asked, timeout=_LONGEST_S) as answer:
+            answer.read(64)
+    else:
+        paths = glob.glob(asked)
+        if not paths:
+            raise OSError("there is no such socket")
+        for path in paths:
+            answered_over_socket(path)
 except (OSError, ValueError) as error:
     # urllib.error.HTTPError is an OSError, too: an answer other than 200.
-    sys.exit(f"{address}: {error}. Is [http] enabled in relay.toml, and at this port?")
+    sys.exit(
+        f"{asked}: {error}. Does the relay run, and is archive.dir of relay.toml /var/lib/binlog-relay? See BINLOG_RELAY_HEALTH."
+    )

@@ -17,6 +17,7 @@ class Account:
 
     `markers`: the boundary markers it is sent. `admin`: may stop, purge and kill. `plugin`: the only plugin it logs in
     with; None: every one that its credentials allow. `view`: the name of what it sees in place of the source's binlogs.
+    `max_connections`: of this account at once; None: as many as there are places.
     """
 
     user: str
@@ -28,6 +29,7 @@ class Account:
     require_client_cert: bool = False
     plugin: Plugin | None = None
     view: str | None = None
+    max_connections: int | None = None
 
     def __post_init__(self) -> None:
         if not self.plugins:

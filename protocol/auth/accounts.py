@@ -15,7 +15,7 @@ from protocol.auth.rsa_key import RsaKey
 from protocol.auth.sha_crypt import ENCODED_BYTES
 
 _SALT: Final = b"decoy of 20 letters."
-_SECRET_BYTES: Final = 32
+SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Candidate:
 class Accounts:
     """Accounts by user and host, the most specific host first, then in the order given.
 
-    `secret`: random bytes of this process; they choose what the decoy of an unknown user looks like, the same for every
+    `secret`: random bytes, the same after a restart; they choose what the decoy of an unknown user looks like, the same for every
     attempt, so that it cannot be told from an account. `rsa_key`: called in a thread, may make the key; as it is, by the first call.
     """
 
@@ -41,8 +41,8 @@ class Accounts:
         rsa_key: Callable[[], RsaKey] | None = None,
         digests: DigestCache | None = None,
     ) -> None:
-        if len(secret) < _SECRET_BYTES:
-            raise ValueError(f"the secret behind decoys needs {_SECRET_BYTES} random bytes")
+        if len(secret) < SECRET_BYTES:
+            raise ValueError(f"the secret behind decoys needs {SECRET_BYTES} random bytes")
         self.all = tuple(accounts)
         self.rsa_key: Callable[[], RsaKey] = rsa_key or functools.cache(RsaKey.new)
         stored = {account.credentials.sha2 for account in self.all}
@@ -66,7 +66,7 @@ class Accounts:
         found = next((account for account in self._by_user.get(user, ()) if account.host.matches(peer)), None)
         return Candidate(found, known=True) if found is not None else Candidate(decoy, known=False)
 
-    @property
+    @functools.cached_property
     def greeting_plugin(self) -> Plugin:
         """What the greeting proposes: old replicas give up on a plugin that they do not have, so it is native as long as
         anybody can log in with it."""

@@ -7,7 +7,13 @@ signature is an ordinary one. Source: MariaDB 10.11 `plugin/auth_ed25519`.
 import hashlib
 from typing import Final
 
-from nacl.bindings import crypto_scalarmult_ed25519_base
+from nacl.bindings import (
+    crypto_core_ed25519_scalar_add,
+    crypto_core_ed25519_scalar_mul,
+    crypto_core_ed25519_scalar_reduce,
+    crypto_scalarmult_ed25519_base,
+    crypto_scalarmult_ed25519_base_noclamp,
+)
 from nacl.exceptions import BadSignatureError
 from nacl.exceptions import RuntimeError as SodiumError
 from nacl.signing import VerifyKey
@@ -22,6 +28,20 @@ _SIGNATURE_BYTES: Final = 64
 def ed25519_public_key(password: str) -> bytes:
     """What a MariaDB account stores (as 43 characters of base64): 32 bytes."""
     return crypto_scalarmult_ed25519_base(hashlib.sha512(password.encode()).digest()[:32])
+
+
+def ed25519_signature(password: str, nonce: bytes) -> bytes:
+    """What a client answers, 64 bytes: its signature of the server's nonce."""
+    expanded = hashlib.sha512(password.encode()).digest()
+    scalar = bytearray(expanded[:32])
+    scalar[0] &= 248
+    scalar[31] = scalar[31] & 63 | 64
+    chosen = crypto_core_ed25519_scalar_reduce(hashlib.sha512(expanded[32:] + nonce).digest())
+    point = crypto_scalarmult_ed25519_base_noclamp(chosen)
+    challenge = hashlib.sha512(point + ed25519_public_key(password) + nonce).digest()
+    reduced = crypto_core_ed25519_scalar_reduce(challenge)
+    secret = crypto_core_ed25519_scalar_reduce(bytes(scalar) + bytes(32))
+    return point + crypto_core_ed25519_scalar_add(chosen, crypto_core_ed25519_scalar_mul(reduced, secret))
 
 
 class Ed25519:

@@ -35,6 +35,7 @@ class Refusal(Enum):
     WRONG_PASSWORD = "wrong password"
     NEEDS_TLS = "the account requires TLS"
     NEEDS_CERTIFICATE = "the account requires a client certificate"
+    CHANGED = "the account was changed or removed during the login"
     OLD_CLIENT = "the client is too old for the account's plugin"
 
 
@@ -94,6 +95,7 @@ class LoginExchange:
         self.plugin: Plugin = greeting_plugin
         self._login = login
         self._accounts = accounts
+        self._address = address
         self._candidate = accounts.find(login.user, address)
         self._greeting_plugin = greeting_plugin
         self._scramble = scramble
@@ -132,6 +134,17 @@ class LoginExchange:
             return More(step.data)
         reason = self._refusal(step)
         return Accepted(self._candidate.account, step.data) if reason is None else self._refused(reason)
+
+    def still_allowed(self, accounts: Accounts) -> bool:
+        """Whether the account is the same in `accounts`: a login that began before a change ends by the accounts of after it."""
+        if accounts is self._accounts:
+            return True
+        found = accounts.find(self.user, self._address)
+        return found.known and found.account == self._candidate.account
+
+    def changed(self) -> Refused:
+        """The verdict where it is not."""
+        return self._refused(Refusal.CHANGED)
 
     def proof(self) -> bytes:
         """What goes into the OK of an accepted login, so that MariaDB trusts our certificate; b"" for nothing."""

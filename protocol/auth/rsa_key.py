@@ -2,9 +2,10 @@
 
 from typing import Final, Self
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 KEY_BITS: Final = 2048
 CIPHERTEXT_BYTES: Final = KEY_BITS // 8
@@ -28,5 +29,33 @@ class RsaKey:
         """What the client encrypted; None for what is not encrypted with this key."""
         try:
             return self._private_key.decrypt(ciphertext, _PADDING)
+        except ValueError:
+            return None
+
+
+class ServerKey:
+    """A server's public key, which was given to us beforehand: a client encrypts its password with it."""
+
+    def __init__(self, public_key: rsa.RSAPublicKey) -> None:
+        self._public_key = public_key
+
+    @classmethod
+    def from_pem(cls, data: bytes) -> Self:
+        """Raises: ValueError for what is no RSA key of 2,048 bits or more in PEM form."""
+        try:
+            key = load_pem_public_key(data)
+        except (ValueError, UnsupportedAlgorithm):
+            raise ValueError("no public key in PEM form") from None
+        if not isinstance(key, rsa.RSAPublicKey):
+            raise ValueError("a public key of another kind than RSA")
+        if key.key_size < KEY_BITS:
+            raise ValueError(f"an RSA key of {key.key_size} bits, servers make {KEY_BITS}")
+        return cls(key)
+
+    def encrypt(self, data: bytes, scramble: bytes) -> bytes | None:
+        """The cipher of `data` under the server's challenge; None: it is longer than a block. A millisecond."""
+        mask = scramble * (len(data) // len(scramble) + 1)
+        try:
+            return self._public_key.encrypt(bytes(a ^ b for a, b in zip(data, mask, strict=False)), _PADDING)
         except ValueError:
             return None

@@ -4,35 +4,47 @@ import zlib
 from typing import Final
 
 from protocol.binlog.fields import Fields
-from protocol.errors import Malformed, Truncated
+from protocol.errors import Malformed, ProtocolError, Truncated
 
-# The longest event of any server: nothing that was packed into one had more.
 LONGEST_BYTES: Final = 1 << 30
+"""The longest event of any server: nothing that was packed into one had more."""
+
+MOST_HELD_BYTES: Final = 256 << 20
+"""Of an event or a value, for readers that hold one at a time and nothing else."""
 
 
-def unpack_compressed(data: bytes, limit_bytes: int = LONGEST_BYTES) -> bytes:
-    """The first `limit_bytes` of what is packed in `data`.
+class TooLarge(ProtocolError):
+    """It says that it has more than is wanted of it, and was not unpacked: a megabyte may have a gigabyte in it."""
+
+
+def unpack_compressed(data: bytes | memoryview, most_bytes: int) -> bytes:
+    """What is packed in `data`: at most `most_bytes`.
 
     Layout: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the length) | length unpacked, big-endian |
     zlib stream.
-    Raises: Truncated; Malformed for another algorithm, a broken stream, or a length that is not the text's.
+    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another algorithm, a broken stream, or a length that is not
+    the text's.
     Source: MariaDB 11.8 `binlog_buf_uncompress`.
     """
-    fields = Fields(data)
-    mark = fields.u8()
-    size = mark & 0x07
-    if mark & 0xF0 != 0x80 or not 1 <= size <= 4:
-        raise Malformed(f"compressed data with mark {mark:#04x}; 0x81 to 0x84 (zlib) exist")
-    length = int.from_bytes(fields.take(size), "big")
-    return _inflate(zlib.decompressobj(), fields.rest(), length, limit_bytes)
+    length, packed = _announced(data)
+    _check_length(length, most_bytes)
+    return _inflate(zlib.decompressobj(), packed, length, length)
 
 
-def unpack_column(data: bytes) -> bytes:
-    """The value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...).
+def unpack_beginning(data: bytes | memoryview, limit_bytes: int) -> bytes:
+    """The first `limit_bytes` of what is packed in `data`, which may have any length. Raises: as `unpack_compressed`."""
+    length, packed = _announced(data)
+    _check_length(length, LONGEST_BYTES)
+    return _inflate(zlib.decompressobj(), packed, length, min(length, limit_bytes))
+
+
+def unpack_column(data: bytes, most_bytes: int) -> bytes:
+    """The value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...): at most `most_bytes`.
 
     Layout: nothing, for the empty value; or u8 (bits 4-7: 0 not compressed, 8 zlib; bit 3: no zlib header; bits 0-2 size of
     the length), length unpacked, big-endian, stream; not compressed: the value follows.
-    Raises: Truncated; Malformed for another method, a broken stream, or a length that is not the value's.
+    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another method, a broken stream, or a length that is not
+    the value's.
     Source: MariaDB 11.8 `sql/field_comp.cc`.
     """
     if not data:
@@ -45,7 +57,8 @@ def unpack_column(data: bytes) -> bytes:
         raise Malformed(f"compressed column with mark {mark:#04x}; method 8 (zlib) exists")
     length = int.from_bytes(fields.take(mark & 0x07), "big")
     stream = zlib.decompressobj(-zlib.MAX_WBITS if mark & 8 else zlib.MAX_WBITS)
-    return _inflate(stream, fields.rest(), length, LONGEST_BYTES)
+    _check_length(length, most_bytes)
+    return _inflate(stream, fields.rest(), length, length)
 
 
 def unpacked_column_bytes(data: bytes) -> int:
@@ -58,11 +71,30 @@ def unpacked_column_bytes(data: bytes) -> int:
     return int.from_bytes(fields.take(fields.u8() & 0x07), "big")
 
 
-def _inflate(stream: "zlib._Decompress", packed: bytes, length: int, limit_bytes: int) -> bytes:
-    """The first `limit_bytes` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
+def _announced(data: bytes | memoryview) -> tuple[int, memoryview]:
+    """How many bytes are in `data`, as it says, and the stream. Raises: Truncated, Malformed."""
+    view = memoryview(data)
+    if not len(view):
+        raise Truncated("compressed data without a byte")
+    mark = view[0]
+    size = mark & 0x07
+    if mark & 0xF0 != 0x80 or not 1 <= size <= 4:
+        raise Malformed(f"compressed data with mark {mark:#04x}; 0x81 to 0x84 (zlib) exist")
+    if len(view) < 1 + size:
+        raise Truncated(f"compressed data of {len(view)} bytes, whose length takes {size}")
+    return int.from_bytes(view[1 : 1 + size], "big"), view[1 + size :]
+
+
+def _check_length(length: int, most_bytes: int) -> None:
+    """Raises: Malformed, TooLarge."""
     if length > LONGEST_BYTES:
         raise Malformed(f"compressed data of {length} bytes; the longest of any server has {LONGEST_BYTES}")
-    wanted = min(length, limit_bytes)
+    if length > most_bytes:
+        raise TooLarge(f"compressed data of {length} bytes, of which at most {most_bytes} are unpacked here")
+
+
+def _inflate(stream: "zlib._Decompress", packed: bytes | memoryview, length: int, wanted: int) -> bytes:
+    """The first `wanted` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
     try:
         # one more than there should be: a length that says too little must not leave anything out
         unpacked = stream.decompress(packed, wanted + 1)

@@ -20,11 +20,11 @@ from protocol.binlog.partial_row_data import decode_partial_row_data
 from protocol.binlog.query import Query, decode_execute_load_query, decode_query, decode_query_compressed
 from protocol.binlog.rand import decode_rand
 from protocol.binlog.rotate import decode_rotate
-from protocol.binlog.rows_event import decode_rows_event
+from protocol.binlog.rows_event import ROWS_EVENTS, decode_rows_event
 from protocol.binlog.rows_query import decode_rows_query
 from protocol.binlog.start_encryption import decode_start_encryption
 from protocol.binlog.statement_text import one_line
-from protocol.binlog.table_map import decode_table_map
+from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.binlog.user_var import UserVarType, decode_user_var
 from protocol.binlog.xa_prepare import decode_xa_prepare
@@ -62,7 +62,7 @@ def _query_compressed(_header: EventHeader, body: bytes, format: FormatDescripti
 
 def _execute_load_query(_header: EventHeader, body: bytes, format: FormatDescription) -> str:
     load = decode_execute_load_query(body, format)
-    return f"file {load.file_id}: {_query_text(load.query)}"
+    return f"file {load.file_id}: {_query_text(load)}"
 
 
 def _format_description(header: EventHeader, body: bytes, _format: FormatDescription) -> str:
@@ -104,7 +104,7 @@ def _mariadb_gtid(header: EventHeader, body: bytes, _format: FormatDescription) 
 
 
 def _table_map(_header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    table = decode_table_map(body, format)
+    table = decode_table_map(body, table_id_bytes(format.post_header_length(EventType.TABLE_MAP)))
     return f"{table.schema}.{table.table} (table id {table.table_id})"
 
 
@@ -208,8 +208,6 @@ def _partial_row_data(_header: EventHeader, body: bytes, _format: FormatDescript
     return f"fragment {part.sequence} of {part.total}"
 
 
-_ROWS_TYPES: Final = (*range(20, 26), 30, 31, 32, 39, *range(166, 172))
-
 _BY_TYPE: Final[dict[int, _Describe]] = {
     EventType.START_V3: _format_description,
     EventType.QUERY: _query,
@@ -247,5 +245,5 @@ _BY_TYPE: Final[dict[int, _Describe]] = {
     EventType.START_ENCRYPTION: _start_encryption,
     EventType.QUERY_COMPRESSED: _query_compressed,
     EventType.PARTIAL_ROW_DATA: _partial_row_data,
-    **dict.fromkeys(_ROWS_TYPES, _rows),
+    **dict.fromkeys(ROWS_EVENTS, _rows),
 }

@@ -21,10 +21,10 @@ from protocol.binlog.mariadb_gtid import PREPARED_XA, decode_mariadb_gtid
 from protocol.binlog.query import Query, decode_execute_load_query, decode_query, decode_query_compressed
 from protocol.binlog.rand import decode_rand
 from protocol.binlog.rotate import decode_rotate
-from protocol.binlog.rows_event import decode_rows_event
+from protocol.binlog.rows_event import ROWS_EVENTS, decode_rows_event
 from protocol.binlog.rows_query import decode_rows_query
 from protocol.binlog.statement_text import one_line
-from protocol.binlog.table_map import decode_table_map
+from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.binlog.user_var import UserVarType, decode_user_var
 from protocol.binlog.xa_prepare import decode_xa_prepare
@@ -106,7 +106,7 @@ def _query_compressed(header: EventHeader, body: bytes, format: FormatDescriptio
 
 def _execute_load_query(header: EventHeader, body: bytes, format: FormatDescription) -> str:
     load = decode_execute_load_query(body, format)
-    return f"{_statement(header, load.query)} ;file_id={load.file_id}"
+    return f"{_statement(header, load)} ;file_id={load.file_id}"
 
 
 def _xid(_header: EventHeader, body: bytes, _format: FormatDescription) -> str:
@@ -144,7 +144,7 @@ def _user_var(_header: EventHeader, body: bytes, format: FormatDescription) -> s
 
 
 def _table_map(_header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    table = decode_table_map(body, format)
+    table = decode_table_map(body, table_id_bytes(format.post_header_length(EventType.TABLE_MAP)))
     return f"table_id: {table.table_id} ({table.schema}.{table.table})"
 
 
@@ -218,7 +218,6 @@ def _transaction_payload(_header: EventHeader, body: bytes, _format: FormatDescr
 
 
 _Describe = Callable[[EventHeader, bytes, FormatDescription], str]
-_ROWS_TYPES: Final = (*range(20, 26), 30, 31, 32, 39, *range(166, 172))
 
 _BY_TYPE: Final[dict[int, _Describe]] = {
     EventType.FORMAT_DESCRIPTION: _format_description,
@@ -244,5 +243,5 @@ _BY_TYPE: Final[dict[int, _Describe]] = {
     EventType.DELETE_FILE: _delete_file,
     EventType.INCIDENT: _incident,
     EventType.TRANSACTION_PAYLOAD: _transaction_payload,
-    **dict.fromkeys(_ROWS_TYPES, _rows),
+    **dict.fromkeys(ROWS_EVENTS, _rows),
 }

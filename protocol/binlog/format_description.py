@@ -129,8 +129,3 @@ def _start_fields(fields: Fields) -> tuple[int, str, int]:
     binlog_version = fields.u16()
     server_version = fields.take(50).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     return binlog_version, server_version, fields.u32()
-
-
-def query_post_header_length(format: FormatDescription) -> int:
-    """Bytes before a Query's status variables: 13, or 11 in files of 4.x, which have none."""
-    return format.post_header_length(EventType.QUERY) or 13

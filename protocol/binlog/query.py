@@ -1,23 +1,33 @@
 """Query, Execute_load_query and MariaDB's compressed Query: a statement with its schema."""
 
-from dataclasses import dataclass
-from typing import Final
+import struct
+from typing import Final, NamedTuple
 
-from protocol.binlog.compression import unpack_compressed
-from protocol.binlog.event_type import EventType
-from protocol.binlog.fields import Fields
-from protocol.binlog.format_description import FormatDescription, query_post_header_length
-from protocol.errors import Malformed
+from protocol.binlog.compression import unpack_beginning
+from protocol.binlog.format_description import FormatDescription
+from protocol.errors import Malformed, Truncated
+from protocol.kernel.codes import (
+    EXECUTE_LOAD_QUERY_EVENT,
+    EXECUTE_LOAD_QUERY_POST,
+    QUERY_EVENT,
+    QUERY_POST,
+    QUERY_POST_3,
+    QUERY_SCHEMA_LENGTH_AT,
+    QUERY_STATUS_LENGTH_AT,
+)
 
 # A compressed statement may announce up to 4 GiB; whoever wants to read it says how much.
 TEXT_LIMIT_BYTES: Final = 1 << 20
+_HEAD: Final = struct.Struct("<IIBH")
+_HEAD_WITH_STATUS: Final = struct.Struct("<IIBHH")
+_FILE_NAME_END: Final = slice(8, 12)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A statement as the source ran it.
 
-    `schema` is UTF-8, `text` in the client's character set, which only the status variables tell.
+    `schema` is UTF-8, `text` in the client's character set, which only the status variables tell (`status_variables.decode_status`).
+    `load`: of an Execute_load_query: file_id u32, start and end of the file's name in the text u32 u32, duplicates u8.
     """
 
     thread_id: int
@@ -26,36 +36,83 @@ class Query:
     status_variables: bytes
     schema: bytes
     text: bytes
+    load: bytes = b""
+
+    @property
+    def file_id(self) -> int:
+        """Which file's blocks an Execute_load_query reads."""
+        return int.from_bytes(self.load[:4], "little")
+
+    def with_text(self, text: bytes) -> "Query":
+        """With another statement. Raises: Malformed where the place of the file's name in it would be another."""
+        end = int.from_bytes(self.load[_FILE_NAME_END], "little")
+        if text[:end] != self.text[:end]:
+            raise Malformed("the part of LOAD DATA up to its file's name would change")
+        return self._replace(text=text)
+
+    def encode(self) -> bytes:
+        """The event's body, as MySQL 5.0 and later have it."""
+        head = _HEAD_WITH_STATUS.pack(
+            self.thread_id, self.execution_time_s, len(self.schema), self.error_code, len(self.status_variables)
+        )
+        return head + self.load + self.status_variables + self.schema + b"\0" + self.text
 
 
-@dataclass(frozen=True, slots=True)
-class ExecuteLoadQuery:
-    """LOAD DATA as MySQL 5.0 and later log it: the statement, and the file's blocks named by `file_id`."""
+def query_post(event_type: int, post_length: int) -> int:
+    """Bytes of the fixed part, by what the format description says of the type; 0: nothing. At least those that are known."""
+    if event_type == EXECUTE_LOAD_QUERY_EVENT:
+        return max(post_length, EXECUTE_LOAD_QUERY_POST)
+    return post_length if post_length >= QUERY_POST_3 else QUERY_POST
 
-    query: Query
-    file_id: int
+
+def text_at(body: bytes | memoryview, post: int) -> int:
+    """Where the statement begins in the body, whose fixed part has `post` bytes. Raises: Truncated."""
+    try:
+        at = post + body[QUERY_SCHEMA_LENGTH_AT] + 1
+        if post >= QUERY_POST:
+            at += body[QUERY_STATUS_LENGTH_AT] | body[QUERY_STATUS_LENGTH_AT + 1] << 8
+    except IndexError:
+        at = len(body) + 1
+    if at > len(body):
+        raise Truncated(f"a statement whose lengths pass its event's {len(body)} bytes")
+    return at
+
+
+def read_query(event_type: int, body: bytes, post_length: int) -> Query:
+    """Decode a Query or Execute_load_query event, or a compressed Query whose text stays packed.
+
+    Layout: thread_id u32 | execution_time u32 s | schema length u8 | error u16 | status length u16 (not in 4.x) | of an
+    Execute_load_query: `Query.load` | status variables | schema, zero | text to the end of the body (not zero terminated).
+    `post_length`: as in `query_post`.
+    Raises: Truncated; Malformed when the byte after the schema is not zero.
+    Source: MySQL 5.0-9.7 and MariaDB 5.5-11.8 `Query_log_event`.
+    """
+    post = query_post(event_type, post_length)
+    at = text_at(body, post)
+    thread_id, execution_time_s, schema_length, error_code = _HEAD.unpack_from(body)
+    schema = at - 1 - schema_length
+    if body[at - 1]:
+        raise Malformed(f"no zero byte after the schema's {schema_length} bytes")
+    return Query(
+        thread_id,
+        execution_time_s,
+        error_code,
+        body[post:schema],
+        body[schema : at - 1],
+        body[at:],
+        body[QUERY_POST:post],
+    )
 
 
 def decode_query(body: bytes, format: FormatDescription) -> Query:
-    """Decode a Query event.
-
-    Layout: thread_id u32 | execution_time u32 s | schema length u8 | error u16 | status length u16 (not in 4.x) |
-    status variables | schema, zero | text to the end of the body (not zero terminated).
-    Raises: Truncated; Malformed when the byte behind the schema is not zero.
-    Source: MySQL 5.0-9.7 and MariaDB 5.5-11.8 `Query_log_event`.
-    """
-    fields = Fields(body)
-    query, _ = _decode(fields, query_post_header_length(format), 0)
-    return query
+    """Decode a Query event: see `read_query`."""
+    return read_query(QUERY_EVENT, body, format.post_header_length(QUERY_EVENT))
 
 
-def decode_execute_load_query(body: bytes, format: FormatDescription) -> ExecuteLoadQuery:
-    """Decode an Execute_load_query event: a Query whose fixed part is followed by file_id u32,
-    start and end of the file name in the text u32 u32, and duplicate handling u8.
-    """
-    post_header = format.post_header_length(EventType.EXECUTE_LOAD_QUERY) or 26
-    query, extra = _decode(Fields(body), post_header - 13, 13)
-    return ExecuteLoadQuery(query, Fields(extra).u32())
+def decode_execute_load_query(body: bytes, format: FormatDescription) -> Query:
+    """Decode an Execute_load_query event: see `read_query`."""
+    kind = EXECUTE_LOAD_QUERY_EVENT
+    return read_query(kind, body, format.post_header_length(kind))
 
 
 def decode_query_compressed(body: bytes, format: FormatDescription, limit_bytes: int = TEXT_LIMIT_BYTES) -> Query:
@@ -67,30 +124,4 @@ def decode_query_compressed(body: bytes, format: FormatDescription, limit_bytes:
     Source: MariaDB 11.8 `query_event_uncompress`, `binlog_buf_uncompress`.
     """
     packed = decode_query(body, format)
-    return Query(
-        packed.thread_id,
-        packed.execution_time_s,
-        packed.error_code,
-        packed.status_variables,
-        packed.schema,
-        unpack_compressed(packed.text, limit_bytes),
-    )
-
-
-def _decode(fields: Fields, post_header: int, extra_from: int) -> tuple[Query, bytes]:
-    """`extra_from` 0: the post header is a Query's own; else it is a Query's 13 bytes and `post_header` more."""
-    thread_id = fields.u32()
-    execution_time_s = fields.u32()
-    schema_length = fields.u8()
-    error_code = fields.u16()
-    known = 11
-    status_length = 0
-    if extra_from or post_header >= 13:
-        status_length = fields.u16()
-        known = 13
-    extra = fields.take(post_header if extra_from else max(0, post_header - known))
-    status = fields.take(status_length)
-    schema = fields.take(schema_length)
-    if fields.u8() != 0:
-        raise Malformed(f"no zero byte behind the schema's {schema_length} bytes")
-    return Query(thread_id, execution_time_s, error_code, status, schema, fields.rest()), extra
+    return packed._replace(text=unpack_beginning(packed.text, limit_bytes))

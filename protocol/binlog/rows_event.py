@@ -3,11 +3,21 @@
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.binlog.format_description import FormatDescription
+from protocol.binlog.table_map import table_id_bytes
 from protocol.errors import Malformed
 
 STATEMENT_END: Final = 0x0001
+_WITH_EXTRA_DATA: Final = frozenset(
+    (*range(EventType.WRITE_ROWS, EventType.DELETE_ROWS + 1), EventType.PARTIAL_UPDATE_ROWS)
+)
+ROWS_EVENTS: Final = _WITH_EXTRA_DATA.union(
+    range(EventType.PRE_GA_WRITE_ROWS, EventType.DELETE_ROWS_V1 + 1),
+    range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED + 1),
+)
+"""Types of row events, of every version and server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +35,15 @@ class RowsEvent:
 
 
 def decode_rows_event(body: bytes, event_type: int, format: FormatDescription) -> RowsEvent:
-    """Decode the head of a row event: types 20-25, 30-32, 39, 166-171.
+    """Decode the head of a row event, a type of ROWS_EVENTS.
 
     Layout: table_id u48 (u32 where the post header has 6 bytes) | flags u16 | where the post header has 10 bytes:
     extra size u16 that counts itself, extra data | column count packed | bitmaps and rows (not read).
     Raises: Truncated; Malformed for an extra size below 2.
     """
     fields = Fields(body)
-    post_header = format.post_header_length(event_type) or (10 if event_type in (30, 31, 32, 39) else 8)
-    table_id = fields.uint(4 if post_header == 6 else 6)
+    post_header = format.post_header_length(event_type) or (10 if event_type in _WITH_EXTRA_DATA else 8)
+    table_id = fields.uint(table_id_bytes(post_header))
     flags = fields.u16()
     if post_header >= 10:
         extra = fields.u16()

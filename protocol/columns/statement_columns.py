@@ -370,9 +370,9 @@ def sql_mode(p: Bytes, at: int, end: int) -> int:
 
     -1 without, or with one that no server has: its highest bit is set.
     """
-    if at + 5 <= end and p[at] == STATUS_FLAGS2:
+    if at + 5 <= end and p[at] == VARIABLE_FLAGS:
         at += 5
-    if at + 9 <= end and p[at] == STATUS_SQL_MODE:
+    if at + 9 <= end and p[at] == VARIABLE_SQL_MODE:
         low = load32(p, at + 1)
         high = load32(p, at + 5)
         return -1 if high >> 31 else high << 32 | low

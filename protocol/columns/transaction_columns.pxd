@@ -6,7 +6,7 @@ from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport ColumnReader, EventFacts, GroupReader
 from protocol.columns.digest cimport changes_rows
 from protocol.columns.gtid_text cimport GtidText
-from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, updates_rows
+from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, table_id_size, updates_rows
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport kind_of_text
 from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, load16, load64, longs_of, signed64

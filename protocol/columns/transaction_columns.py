@@ -15,7 +15,7 @@ from protocol.columns.tables import TableMaps
 if not cython.compiled:
     from protocol.columns.codes.column_codes import *
     from protocol.columns.digest import changes_rows
-    from protocol.columns.tables import inserts_rows, is_packed, same_bytes, updates_rows
+    from protocol.columns.tables import inserts_rows, is_packed, same_bytes, table_id_size, updates_rows
     from protocol.kernel.codes import *
     from protocol.kernel.inference import kind_of_text
     from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of, load16, load64, longs_of, signed64
@@ -445,7 +445,7 @@ class TransactionColumns(GroupReader):
 
     def note_flags(self, p: Bytes, at: int, stop: int, t: int) -> None:
         """The flags of a rows event, behind the table's id."""
-        k = at + HEADER_SIZE + (4 if self.inference.post_length[t] == 6 else 6)
+        k = at + HEADER_SIZE + table_id_size(self.inference.post_length[t])
         if k + 2 <= stop:
             flags = load16(p, k)
             self.transaction.row_flags = flags if self.transaction.row_flags < 0 else self.transaction.row_flags & flags

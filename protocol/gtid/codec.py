@@ -22,6 +22,9 @@ _ONE_INTERVAL: Final = struct.Struct("<Q16sQQQ")
 _TAGGED_HEAD: Final = 1 | 1 << 56
 _COUNT_MASK: Final = 0xFFFF_FFFF_FFFF
 _MAX_HEAD_BYTES: Final = 16 + 1 + MAX_TAG_CHARACTERS + 8
+_LEAST_SOURCE_BYTES: Final = 16 + 8
+_OF_A_SOURCE: Final = 320
+"""What a source of a decoded set takes in memory beside its numbers: key, place, entries of two dictionaries."""
 
 
 def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
@@ -37,6 +40,16 @@ def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
         head = key[:16] + bytes(((len(key) - 16) * 2,)) + key[16:] if tagged else key
         parts += head, _U64.pack(len(numbers) // 16), numbers
     return b"".join(parts)
+
+
+def decoded_bytes(data: bytes | Pieces) -> int:
+    """How much memory an encoded set takes with what it is decoded to, at most; nothing is decoded for it."""
+    head = bytes(data[:8])
+    if len(head) < 8:
+        return len(data)
+    count = int.from_bytes(head, "little")
+    sources = count >> 8 & _COUNT_MASK if count >> 56 == 1 else count
+    return len(data) + min(sources, len(data) // _LEAST_SOURCE_BYTES) * _OF_A_SOURCE
 
 
 def decode_gtid_set(data: bytes | memoryview | Pieces) -> GtidSet:

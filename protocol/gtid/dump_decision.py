@@ -50,6 +50,14 @@ class StillAwaited(ProtocolError):
         self.awaited = awaited
 
 
+class UnreadableInTheWay(ProtocolError):
+    """The GTIDs of file `number` are not known: `dump_refusals.unreadable_refused`, with its name."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"the GTIDs of file {number} are not known")
+        self.number = number
+
+
 class AnonymousInTheWay(ProtocolError):
     """File `number` has a transaction without a GTID: `dump_refusals.anonymous_refused`, with its place."""
 
@@ -63,13 +71,14 @@ class MysqlHoldings:
     """What an archive has of a MySQL source. Files are numbered from 0, the oldest, as in `search`.
 
     `executed`: all that is in the files or before them. `purged`: of that, what is in no file. `anonymous`: numbers of
-    the files with transactions that have no GTID, oldest first.
+    the files with transactions that have no GTID, oldest first. `unreadable`: of those whose GTIDs are not known.
     """
 
     search: FileSearch
     executed: GtidSet
     purged: GtidSet
     anonymous: Sequence[int] = ()
+    unreadable: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ def mysql_start(
 
     source_uuids: of the source, whose own transactions a replica must not have more of; none: that is not checked.
     known: all that was executed, if that is more than `holdings.executed`.
-    Raises: PositionRefused; AnonymousInTheWay; StillAwaited; IndexError without a file.
+    Raises: PositionRefused; UnreadableInTheWay; AnonymousInTheWay; StillAwaited; IndexError without a file.
     """
     search = holdings.search
     if not len(search):
@@ -116,6 +125,7 @@ def mysql_start(
         number = len(search) - 1 if needed is None else needed
     else:
         number = named
+    check_readable(number, holdings.unreadable)
     for place in holdings.anonymous:
         if place >= number:
             raise AnonymousInTheWay(place)
@@ -128,16 +138,25 @@ def mysql_start(
     return MysqlStart(number, here | later, here.count, bool(later), strange)
 
 
+def check_readable(number: int, unreadable: Sequence[int]) -> None:
+    """Whether the GTIDs of all files from `number` on are known. Raises: UnreadableInTheWay."""
+    for place in unreadable:
+        if place >= number:
+            raise UnreadableInTheWay(place)
+
+
 @dataclass(frozen=True, slots=True)
 class MariadbHoldings:
     """What an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end.
 
-    breaks: where the source took domains out of its state, oldest first.
+    breaks: where the source took domains out of its state, oldest first. unreadable: numbers of the files whose GTIDs are not
+    known, oldest first.
     """
 
     befores: Sequence[GtidList]
     state: GtidList
     breaks: Sequence[Break] = ()
+    unreadable: Sequence[int] = ()
 
     def first_needed(self, position: GtidPosition) -> int | None:
         """See `first_needed_list`."""
@@ -174,7 +193,7 @@ def mariadb_start(
 ) -> MariadbStart:
     """Where a replica at `position` starts. `known`: the state at the end, if that is more than `holdings.state`.
 
-    Raises: PositionRefused; StillAwaited; IndexError without a file.
+    Raises: PositionRefused; UnreadableInTheWay; StillAwaited; IndexError without a file.
     """
     if not holdings.befores:
         raise IndexError("no file")
@@ -183,6 +202,7 @@ def mariadb_start(
     number = holdings.first_needed(position)
     if number is None:
         raise mariadb_purged_refused(position, holdings.befores[0])
+    check_readable(number, holdings.unreadable)
     newest = state.position
     strange = [gtid for gtid in position if newest.domain(gtid.domain_id) is None]
     return MariadbStart(number, holdings.awaited(position, number, state), len(strange) == len(position), strange)

@@ -11,7 +11,7 @@ from uuid import UUID
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList, GtidPosition
-from protocol.packets import cut_text
+from protocol.printable import cut_text
 
 _MAX_TEXT_BYTES: Final = 480
 _MAX_SET_CHARACTERS: Final = 90
@@ -64,6 +64,14 @@ def anonymous_refused(file: str, offset: int) -> PositionRefused:
     return _refused(
         f"Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {offset}. "
         "Let the replica pass it by file and position, or copy the data anew"
+    )
+
+
+def unreadable_refused(file: str) -> PositionRefused:
+    """The stream would contain a file whose GTIDs are not known: which transactions to leave out cannot be decided."""
+    return _refused(
+        f"binlog-relay cannot read the GTIDs in {file} (its ledger: gtid_unreadable), so no replica that asks by GTID gets "
+        "that file. Let the replica ask by file and position, or copy the data to it anew"
     )
 
 
@@ -120,8 +128,7 @@ def shown_set(gtid_set: GtidSet) -> str:
     # The text of a million intervals is not made to show eighty characters.
     if gtid_set.interval_count <= 64 and len(gtid_set.line) <= _MAX_SET_CHARACTERS:
         return gtid_set.line
-    tsid = gtid_set.tsids()[0]
-    first, last = gtid_set.intervals(tsid)[0]
+    tsid, first, last = gtid_set.first_run
     return f"{tsid}:{first}{f'-{last}' if last > first else ''}... ({gtid_set.count} in all)"
 
 

@@ -64,14 +64,14 @@ class IndexBlock:
 class FileGtidCollector:
     """Takes a file's bytes, in pieces cut anywhere, from its first event on; tells what they say.
 
-    A transaction counts once its last event was taken whole. `flavour` "mysql" or "mariadb". Not thread-safe; `take` releases
-    the GIL for most of its time.
+    A transaction counts once its last event was taken whole. `flavour` "mysql" or "mariadb": a GTID event of the other one is
+    malformed, so `before` and `inside` are of that kind. Not thread-safe; `take` releases the GIL for most of its time.
     """
 
     def __init__(self, flavour: str, *, checksum: bool, gap_bytes: int = BLOCK_BYTES) -> None:
         self.flavour = flavour
         self._checksum_bytes = 4 if checksum else 0
-        self._scanner = GtidScanner(gap_bytes)
+        self._scanner = GtidScanner(gap_bytes, flavour or "mariadb")
         self._tail = b""
         self._keys: list[bytes] = []
         self._runs: list[Run] = []
@@ -117,6 +117,7 @@ class FileGtidCollector:
             self._anonymous_before += block.anonymous
             stop = block.stop
         self._scanner.begin(stop)
+        self._scanner.head_expected = False
 
     def begin(self, position: int) -> None:
         """What is taken next stands at `position`, outside of any transaction: a start in mid-file, or a file that was cut

@@ -4,6 +4,7 @@ A set keeps, for each source (uuid and tag), the bytes that the wire has for its
 So decoding is a check and a copy, sets share what they have in common, and a copy costs nothing.
 """
 
+import struct
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
@@ -99,6 +100,14 @@ class GtidSet:
         """The source's intervals as (first, last), both in the set."""
         numbers = array("Q", self._by_key.get(tsid.key, b""))
         return [(numbers[i], numbers[i + 1] - 1) for i in range(0, len(numbers), 2)]
+
+    @property
+    def first_run(self) -> tuple[Tsid, int, int]:
+        """The first source's first interval, as (source, first, last); nothing is made of all the others. Raises: ValueError for an
+        empty set."""
+        key = min(self._by_key)
+        first, stop = struct.unpack_from("<QQ", self._by_key[key])
+        return Tsid.from_key(key), first, stop - 1
 
     def members(self) -> Iterator[MysqlGtid]:
         """Each transaction, in order. For small sets."""

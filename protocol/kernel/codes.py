@@ -299,6 +299,7 @@ VIEW_PART_SHIFT: Final = 22  # of a file: what is before such a part is not wait
 VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head that is changed
 
 # Status variables of a Query event, and what `place_of_explicit` says.
+VARIABLE_FLAGS: Final = 0
 VARIABLE_SQL_MODE: Final = 1
 VARIABLE_CATALOG_WITH_ZERO: Final = 2
 VARIABLE_CHARSETS: Final = 4

@@ -5,6 +5,18 @@ from protocol.kernel.codes cimport *
 from protocol.kernel.gtid_head cimport GtidHead, KeyTable
 from protocol.kernel.native cimport load16, load32
 
+cdef enum:
+    # further statuses of a walk
+    SCAN_FOREIGN = 6
+    SCAN_LATE_HEAD = 7
+    SCAN_LONG_HEAD = 8
+    # whose GTID events a file may have
+    FAMILY_ANY = 0
+    FAMILY_MYSQL = 1
+    FAMILY_MARIADB = 2
+    # a list of what was executed before a file, bytes
+    LONGEST_GTID_HEAD = 67108864
+
 @cython.final
 cdef class GtidScanner:
     cdef readonly int64_t gap_bytes
@@ -16,6 +28,8 @@ cdef class GtidScanner:
     cdef readonly object captured
     cdef readonly int64_t capture_left
     cdef int status
+    cdef int family
+    cdef public bint head_expected
     cdef int64_t consumed
     cdef readonly int64_t skip_left
     # the transaction that is open
@@ -49,9 +63,10 @@ cdef class GtidScanner:
     cpdef int64_t feed(self, buf, int64_t start, int64_t stop) except -1
     @cython.locals(
         r=int64_t, base=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, roles="const uint8_t*",
-        tbm=cython.int, flags=uint32_t, status=cython.int
+        tbm=cython.int, flags=uint32_t, status=cython.int, expected=cython.bint
     )
     cdef int walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cdef bint is_foreign(self, int t) noexcept nogil
     cdef void begin_group(self, int64_t position, int64_t timestamp) noexcept nogil
     @cython.locals(slot=int64_t, at=int64_t, number=int64_t)
     cdef void end_group(self) noexcept nogil

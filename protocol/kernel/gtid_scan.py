@@ -19,7 +19,22 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, load16, load32
 
-_STATUS_TEXTS = {SCAN_BAD_LENGTH: "an event shorter than its header", SCAN_BAD_GTID: "a GTID that cannot be"}
+    # In gtid_scan.pxd for the compiled build.
+    SCAN_FOREIGN = 6
+    SCAN_LATE_HEAD = 7
+    SCAN_LONG_HEAD = 8
+    FAMILY_ANY = 0
+    FAMILY_MYSQL = 1
+    FAMILY_MARIADB = 2
+    LONGEST_GTID_HEAD = 64 << 20
+
+_STATUS_TEXTS = {
+    SCAN_BAD_LENGTH: "an event shorter than its header",
+    SCAN_BAD_GTID: "a GTID that cannot be",
+    SCAN_FOREIGN: "a GTID event of the other family of servers (MySQL, MariaDB)",
+    SCAN_LATE_HEAD: "a list of the GTIDs before the file that is not its first event behind the format description",
+    SCAN_LONG_HEAD: "a list of the GTIDs before the file that is longer than 64 MiB",
+}
 
 
 class GtidScanner:
@@ -27,11 +42,16 @@ class GtidScanner:
 
     gap_bytes: how far apart stretches start at least; 0: each transaction is a stretch. `position`: file offset of the next
     byte to be fed. `anonymous`: transactions without a GTID. `transactions`: all that ended. `problem`: None, or what
-    was wrong with the event at `position`; nothing is taken behind it.
+    was wrong with the event at `position`; nothing is taken behind it. flavour: whose GTID events may be there, "mysql" or
+    "mariadb": one of the other is a problem; "": of both. `head_expected`: whether a list of the GTIDs before the file may come.
     """
 
-    def __init__(self, gap_bytes: int = 65536) -> None:
+    def __init__(self, gap_bytes: int = 65536, flavour: str = "") -> None:
         self.gap_bytes = gap_bytes
+        self.family = FAMILY_ANY
+        if flavour:
+            self.family = FAMILY_MYSQL if flavour == "mysql" else FAMILY_MARIADB
+        self.head_expected = True
         self.captured_type = 0
         self.captured: bytearray | None = None
         self.transactions = self.anonymous = 0
@@ -110,6 +130,7 @@ class GtidScanner:
 
     def walk(self, p: Bytes, start: int, stop: int) -> int:
         roles = self.head.role
+        expected = self.head_expected
         r = start
         base = self.position - start  # of p[0]
         status = 0
@@ -129,6 +150,10 @@ class GtidScanner:
             t = p[r + EVENT_TYPE_AT]
             role = roles[t]
             flags = load16(p, r + FLAGS_AT)
+            if expected and t != FORMAT_DESCRIPTION_EVENT and t != START_ENCRYPTION_EVENT:
+                # Only there it is looked for when the file is not read from its beginning.
+                if (t != PREVIOUS_GTIDS_EVENT and t != GTID_LIST_EVENT) or flags & FLAG_ARTIFICIAL:
+                    expected = self.head_expected = False
             tbm = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             if tbm != INSIDE or role == ROLE_GTID:
                 # All but the inside of a marked transaction, which is most.
@@ -136,6 +161,9 @@ class GtidScanner:
                     status = SCAN_GROW_ROWS
                     break
                 if role == ROLE_GTID:
+                    if self.is_foreign(t):
+                        status = SCAN_FOREIGN
+                        break
                     if stop - r < length and stop - r < GTID_HEAD:
                         break
                     if self.table.is_full():
@@ -150,6 +178,16 @@ class GtidScanner:
                     self.begin_group(base + r, load32(p, r))
                     self.group_marked = tbm != NOT_DEFINED
                 elif (t == PREVIOUS_GTIDS_EVENT or t == GTID_LIST_EVENT) and not (flags & FLAG_ARTIFICIAL):
+                    if self.is_foreign(t):
+                        status = SCAN_FOREIGN
+                        break
+                    if not self.head_expected:
+                        status = SCAN_LATE_HEAD
+                        break
+                    if length > LONGEST_GTID_HEAD:
+                        status = SCAN_LONG_HEAD
+                        break
+                    self.head_expected = False
                     self.captured_type = t
                     self.capture_left = length
                     status = SCAN_CAPTURE
@@ -181,6 +219,12 @@ class GtidScanner:
         self.position = base + r
         self.consumed = r
         return status
+
+    def is_foreign(self, t: int) -> bool:
+        """Whether a GTID event of type t is none that this file's family of servers writes."""
+        if self.family == FAMILY_ANY:
+            return False
+        return (t == MARIADB_GTID_EVENT or t == GTID_LIST_EVENT) != (self.family == FAMILY_MARIADB)
 
     def begin_group(self, position: int, timestamp: int) -> None:
         if self.stretch_start < 0 or position - self.stretch_start >= self.gap_bytes:

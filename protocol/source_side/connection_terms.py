@@ -46,10 +46,28 @@ class LoginTerms:
     """How a peer logs in.
 
     random_bytes(n): unpredictable, for the scramble. offer_tls: in the greeting. rule(account): asked once a verdict is
-    reached, with the account that may log in, None for a refusal; without a rule each is given at once.
+    reached, with the account that may log in, None for a refusal; without a rule each is given at once. accounts_now(): the
+    accounts, asked when the login packet comes and when the verdict is given; without it `accounts`, those of the greeting.
     """
 
     accounts: Accounts
     random_bytes: Callable[[int], bytes]
     offer_tls: bool = False
     rule: Callable[[Account | None], Ruling] | None = None
+    accounts_now: Callable[[], Accounts] | None = None
+
+    def now(self) -> Accounts:
+        """The accounts as they are."""
+        return self.accounts if self.accounts_now is None else self.accounts_now()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTime:
+    """How long a turn of one connection may last: `clock` and `length_s` in seconds. Without a clock it ends by counts.
+
+    has_time(): whether a command may be answered now; if not, it waits for a turn.
+    """
+
+    clock: Callable[[], float] = lambda: 0.0
+    length_s: Callable[[], float] = lambda: 0.005
+    has_time: Callable[[], bool] = lambda: True

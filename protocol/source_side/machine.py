@@ -8,6 +8,7 @@ tells by `end_dump` or `fail_dump` which packet number comes next.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from protocol.auth.account import Account
@@ -19,8 +20,9 @@ from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, Stat
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload, packet_count
 from protocol.gtid.dump_request import decode_binlog_dump_gtid
 from protocol.handshake import asks_for_tls, decode_login, greeting_payload, greeting_version
-from protocol.packets import auth_more_payload, auth_switch_payload, cut_text, eof_payload, err_payload, ok_payload
+from protocol.packets import auth_more_payload, auth_switch_payload, eof_payload, err_payload, ok_payload
 from protocol.pieces import Pieces
+from protocol.printable import printable
 from protocol.resultset import Rows, result_payloads
 from protocol.semisync import MAGIC, MAX_ACKNOWLEDGEMENT_BYTES, decode_acknowledgement
 from protocol.source_side.connection_events import (
@@ -37,7 +39,8 @@ from protocol.source_side.connection_events import (
     TlsRequested,
 )
 from protocol.source_side.connection_states import IN_LOGIN, WITH_DEADLINE, IllegalInput, Input, State, step
-from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling, TurnTime
+from protocol.source_side.statement_apart import AnswerApart, StatementApart
 from protocol.statements import (
     Done,
     EncodedRows,
@@ -47,12 +50,14 @@ from protocol.statements import (
     SourceFacts,
     StatementSession,
     StatisticsText,
+    TooMuchForTheLoop,
     answer_statement,
 )
 from protocol.statements.answers import FIRST_OF_ANSWER
 from protocol.statements.client_commands import refused_command
-from protocol.statements.databases import choose_database
+from protocol.statements.databases import MOST_NAME_BYTES, choose_database
 from protocol.statements.expression.prepared import PreparedStatements
+from protocol.statements.expression.tokens import check_size
 from protocol.statements.refresh import refresh_request
 from protocol.statements.requests import (
     KillConnection,
@@ -77,6 +82,8 @@ _MAX_WAITING_BYTES: Final = 65536
 _TURN_COMMANDS: Final = 16
 _TURN_INPUT_BYTES: Final = 16384
 _TURN_OUTPUT_BYTES: Final = 65536
+# How much more than a packet what it says takes in memory: characters of four bytes, a dictionary of short names.
+_WHEN_DECODED: Final = 4
 
 
 class SourceSide:
@@ -95,6 +102,7 @@ class SourceSide:
         now: float,
         wall_offset_s: float,
         limits: Limits | None = None,
+        turns: TurnTime | None = None,
     ) -> None:
         self.state = State.LOGIN_EXPECTED
         self.account: Account | None = None
@@ -103,12 +111,17 @@ class SourceSide:
         self._login_terms = login
         self._wall_offset_s = wall_offset_s
         self._limits = limits or Limits()
+        self._turns = turns or TurnTime()
         self._input = PacketBuffer(self._limits.login_bytes)
         self._output = bytearray()
         self._framed = b""
         """Of what is to be sent, what comes before `_output`."""
         self._sequence = 0
         self._asked = ""
+        self._login_bytes = self._command_bytes = 0
+        """The sizes of its login packet and of its newest command."""
+        self._apart: StatementApart | None = None
+        """What is asked, where that is a statement which is answered in a thread."""
         self._has_used_locks = False
         self._prepared = PreparedStatements()
         self.commands = self.statements = 0
@@ -137,7 +150,7 @@ class SourceSide:
         if self.state is State.TLS_EXPECTED:
             raise IllegalInput("bytes that belong to TLS")
         self._input.append(data)
-        return self._work(now)
+        return self._work_in_turn(now)
 
     def bytes_to_send(self) -> bytes:
         """What is to be written now; asked for again, nothing."""
@@ -185,6 +198,9 @@ class SourceSide:
         """Answers `StatementRequested`, and goes on with commands that came meanwhile."""
         self._become(Input.REQUEST_ANSWERED)
         events: list[Event] = []
+        apart, self._apart = self._apart, None
+        if apart is not None and not isinstance(answer, AnsweredError):
+            apart.take_over(self.session)
         if isinstance(answer, Done):
             self.session.notices = answer.notices
         if isinstance(answer, AnsweredError):
@@ -196,7 +212,33 @@ class SourceSide:
             for payload in _answer_payloads(answer, self.session):
                 self._send(payload)
         self._await_command(now)
-        return events + self._work(now)
+        return events + self._work_in_turn(now)
+
+    @property
+    def held_bytes(self) -> int:
+        """What its peer makes it hold in memory: unread input, unsent output, statements, variables, attributes."""
+        held = len(self._input) + len(self._output) + len(self._framed)
+        asked = self._command_bytes * _WHEN_DECODED if self.state is State.ANSWER_PENDING else 0
+        said = self._login_bytes * _WHEN_DECODED
+        return held + asked + said + self._prepared.held_bytes + self.session.held_bytes
+
+    @property
+    def is_receiving_dump_request(self) -> bool:
+        """Whether a COM_BINLOG_DUMP_GTID has begun to come, and not ended."""
+        return self.state is State.COMMAND_EXPECTED and self._input.first_byte == Command.COM_BINLOG_DUMP_GTID
+
+    def forget(self) -> None:
+        """The connection is over: lets go of all that it holds, also of whoever rules about logins."""
+        if self.state is not State.CLOSED:
+            self._become(Input.BROKEN)
+        self._input.clear()
+        self._output.clear()
+        self._framed = b""
+        self._prepared.forget()
+        self.session.forget()
+        self._login, self._verdict, self._login_bytes = None, None, 0
+        self._apart = None
+        self._login_terms = replace(self._login_terms, rule=None)
 
     @property
     def holds_unread_commands(self) -> bool:
@@ -206,11 +248,12 @@ class SourceSide:
 
     @property
     def has_more_to_do(self) -> bool:
-        """Whether commands were left for later: `go_on` takes them, once what `bytes_to_send` gave is on its way."""
-        return self._turn_is_over and self.state is State.COMMAND_EXPECTED
+        """Whether commands, or acknowledgements beside a dump, were left for later: `go_on` takes them, once what `bytes_to_send` gave
+        is on its way."""
+        return self._turn_is_over and self.state in _IN_TURNS
 
     def go_on(self, now: float) -> list[Event]:
-        """Takes some more of the commands that were sent ahead."""
+        """Takes some more of what was sent ahead."""
         return self._work(now) if self.has_more_to_do else []
 
     def accept_dump(self, *, takes_acks: bool = False) -> int:
@@ -224,9 +267,10 @@ class SourceSide:
         return self._sequence
 
     def break_off(self, error: PeerError) -> Closed:
-        """Ends a dump whose replica broke the rules: without a word, no place in the stream is sure to begin a packet.
+        """Ends a connection that broke the rules, or that cannot be kept; a dump without a word, as no place in its stream is sure to
+        begin a packet.
 
-        It may have ended meanwhile: a goodbye can come right behind what broke the rules.
+        It may have ended meanwhile: a goodbye can come right after what broke the rules.
         """
         return Closed(error) if self.state is State.CLOSED else self._break(error)
 
@@ -294,16 +338,25 @@ class SourceSide:
     def _await_command(self, now: float) -> None:
         self._deadline = now + self._limits.command_wait_s
 
+    def _work_in_turn(self, now: float) -> list[Event]:
+        """What is there is taken now, or, of a client that has logged in, when it is its turn."""
+        if self.state in _IN_TURNS and len(self._input) and (self._turn_is_over or not self._turns.has_time()):
+            self._turn_is_over = True
+            return []
+        return self._work(now)
+
     def _work(self, now: float) -> list[Event]:
         events: list[Event] = []
         commands_before, waiting_before = self.commands, len(self._input)
         self._turn_is_over = False
+        until = self._turns.clock() + self._turns.length_s()
         try:
             while (reader := READERS.get(self.state)) is not None:
-                if self.state is State.COMMAND_EXPECTED and (
+                if self.state in _IN_TURNS and (
                     self.commands - commands_before >= _TURN_COMMANDS
                     or waiting_before - len(self._input) >= _TURN_INPUT_BYTES
                     or len(self._output) >= _TURN_OUTPUT_BYTES
+                    or (len(self._input) < waiting_before and self._turns.clock() > until)
                 ):
                     self._turn_is_over = len(self._input) > 0
                     break
@@ -327,6 +380,7 @@ class SourceSide:
 
     def _take_login(self, packet: bytes | Pieces, now: float, events: list[Event]) -> None:
         payload = bytes(packet)
+        self._login_bytes = len(payload)
         if self.state is State.LOGIN_EXPECTED and self._offered & Capability.SSL and asks_for_tls(payload):
             self._become(Input.TLS_REQUESTED)
             # What came behind the request came in clear: it is TLS, or nothing.
@@ -340,7 +394,7 @@ class SourceSide:
         self.session.attributes = login.attributes
         self._login = LoginExchange(
             login,
-            self._login_terms.accounts,
+            self._login_terms.now(),
             address=self.session.host,
             greeting_plugin=self._greeting_plugin,
             scramble=self._scramble,
@@ -364,6 +418,7 @@ class SourceSide:
             self._send(auth_more_payload(reply.data))
         elif isinstance(reply, Accepted | Refused):
             self._become(Input.VERDICT_REACHED)
+            reply = self._by_the_accounts_of_now(reply)
             rule = self._login_terms.rule
             ruling = rule(reply.account if isinstance(reply, Accepted) else None) if rule is not None else Ruling()
             self._verdict, self._ruling = reply, ruling
@@ -375,10 +430,17 @@ class SourceSide:
             self._become(Input.CHECK_REQUESTED)
             events.append(CheckRequested(reply))
 
+    def _by_the_accounts_of_now(self, verdict: Accepted | Refused) -> Accepted | Refused:
+        """A password that was taken away while its login ran, or while the answer was held back, opens nothing."""
+        if isinstance(verdict, Accepted) and self._login is not None:
+            return verdict if self._login.still_allowed(self._login_terms.now()) else self._login.changed()
+        return verdict
+
     def _give_verdict(self, now: float) -> list[Event]:
         verdict, login = self._verdict, self._login
         if verdict is None or login is None:  # pragma: no cover - the table has a verdict before it is given
             raise IllegalInput("no verdict")
+        verdict = self._by_the_accounts_of_now(verdict)
         error, self._verdict, self._login = self._ruling.instead, None, None
         if error is None and isinstance(verdict, Accepted):
             if verdict.data:
@@ -416,6 +478,7 @@ class SourceSide:
     def _take_command(self, payload: bytes | Pieces, now: float, events: list[Event]) -> None:
         self._await_command(now)
         code = payload[0] if payload else -1
+        self._command_bytes = len(payload)
         self.commands += 1
         if code == Command.COM_BINLOG_DUMP_GTID:
             self._ask_gtid_dump(payload[1:], events)
@@ -446,7 +509,7 @@ class SourceSide:
         session = self.session
         try:
             if code == Command.COM_INIT_DB:
-                choose_database(session.encoding.decode(body), session)
+                choose_database(session.encoding.decode(body[:MOST_NAME_BYTES]), session)
                 self._answer([ok_payload(session.status)])
             elif code == Command.COM_RESET_CONNECTION:
                 session.reset()
@@ -466,6 +529,7 @@ class SourceSide:
             elif code == Command.COM_REFRESH:
                 self._refresh(body, events)
             elif code == Command.COM_STMT_PREPARE:
+                check_size(body)
                 text = session.encoding.decode(body)
                 self._answer(self._prepared.prepare(text, session.facts, session.encoding, session.status))
             elif code == Command.COM_STMT_EXECUTE:
@@ -504,12 +568,27 @@ class SourceSide:
         events.append(StatementFailed(what, number, message))
 
     def _answer_query(self, body: bytes, now: float, events: list[Event]) -> None:
+        try:
+            check_size(body)
+        except StatementRefused as error:
+            self._leave_error(error)
+            self._refuse(
+                _loggable(self.session.encoding.decode(body[:_MAX_LOGGED_CHARACTERS])),
+                error.number,
+                error.message,
+                events,
+            )
+            return
         self._answer_text(self.session.encoding.decode(body), now, events)
 
     def _answer_text(self, text: str, now: float, events: list[Event], *, is_binary: bool = False) -> None:
         self.session.reads_binary = is_binary
         try:
             answer = answer_statement(text, self.session, now + self._wall_offset_s)
+        except TooMuchForTheLoop:
+            self._apart = StatementApart(text, self.session, now + self._wall_offset_s)
+            self._ask(_loggable(text), AnswerApart(self._apart), events)
+            return
         except StatementRefused as error:
             self._leave_error(error)
             self._refuse(_loggable(text), error.number, error.message, events)
@@ -521,7 +600,7 @@ class SourceSide:
 
     def _leave_error(self, error: AnsweredError) -> None:
         """For SHOW WARNINGS."""
-        self.session.notices = (Notice("Error", error.number, error.message),)
+        self.session.notices = (Notice("Error", error.number, printable(error.message)),)
 
     def _ask(self, what: str, request: Request, events: list[Event]) -> None:
         if self.account is None:  # pragma: no cover - the table lets nobody ask before the login
@@ -571,6 +650,7 @@ class SourceSide:
             raise PeerError(ErrorCode.ER_UNKNOWN_COM_ERROR, "No command is taken while a dump goes on")
 
 
+_IN_TURNS: Final = (State.COMMAND_EXPECTED, State.DUMP_REQUESTED, State.DUMPING)
 # Who reads the next packet. In the states that are not here nothing of the peer is looked at.
 READERS: Final[Mapping[State, Callable[[SourceSide, bytes | Pieces, float, list[Event]], None]]] = {
     State.LOGIN_EXPECTED: SourceSide._take_login,
@@ -613,4 +693,4 @@ def _command_name(code: int) -> str:
 
 def _shown(text: str, limit_bytes: int = _MAX_SHOWN_BYTES) -> str:
     """What a peer sent, safe to log and to send back: bounded, printable."""
-    return cut_text("".join(c if c.isprintable() else "?" for c in text[:limit_bytes]), limit_bytes).decode()
+    return printable(text, limit_bytes)

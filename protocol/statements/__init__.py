@@ -10,6 +10,7 @@ from protocol.statements.expression.tokens import tokenize as tokenize
 from protocol.statements.requests import KillConnection as KillConnection
 from protocol.statements.requests import Request as Request
 from protocol.statements.requests import Words as Words
+from protocol.statements.session.effort import TooMuchForTheLoop as TooMuchForTheLoop
 from protocol.statements.session.facts import SourceFacts as SourceFacts
 from protocol.statements.session.notice import Notice as Notice
 from protocol.statements.session.session import StatementSession as StatementSession

@@ -2,6 +2,7 @@
 
 from protocol.commands import Command
 from protocol.errors import ErrorCode, StatementRefused
+from protocol.statements.databases import MOST_NAME_BYTES
 from protocol.statements.session.refusals import no_database, no_such_table, not_supported, privilege_needed
 from protocol.statements.session.session import StatementSession
 
@@ -9,7 +10,7 @@ from protocol.statements.session.session import StatementSession
 def refused_command(code: int, body: bytes, session: StatementSession) -> StatementRefused:
     """The error for this command; ER_UNKNOWN_COM_ERROR for those that servers do not know either."""
     if code == Command.COM_FIELD_LIST:
-        table = session.encoding.decode(body.partition(b"\0")[0])
+        table = session.encoding.decode(body[:MOST_NAME_BYTES].partition(b"\0")[0])
         return no_database() if session.database is None else no_such_table(session.database, table)
     if code == Command.COM_STMT_FETCH:
         # Cursors are not opened: all rows come with the statement's answer.

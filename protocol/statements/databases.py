@@ -9,6 +9,8 @@ from protocol.statements.session.refusals import unknown_database
 from protocol.statements.session.session import StatementSession
 
 # What every server has; tools choose one of these when they do not care.
+MOST_NAME_BYTES: Final = 1024
+"""Of a command that is a name; no name of a server is so long, and what is cut off changes no answer."""
 DATABASES: Final = ("information_schema", "mysql", "performance_schema")
 
 

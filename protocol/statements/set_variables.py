@@ -17,6 +17,7 @@ from protocol.statements.session.refusals import not_supported, shown, unknown_v
 from protocol.statements.session.session import default_collation
 from protocol.statements.session.system_variables import ALSO_SETTABLE, READ_ONLY, SYSTEM_VARIABLES, variable_named
 from protocol.statements.session.time_zones import time_zone
+from protocol.statements.session.variable_values import check_text
 
 # A session's variables are the replica's to choose; these bounds keep a hostile one from filling the memory with them.
 MAX_USER_VARIABLES: Final = 64
@@ -59,6 +60,7 @@ def set_variables(statement: Statement, captured: Captured) -> Answer:
     for name in changes.defaults:
         session.system_variables.pop(name, None)
     session.system_variables.update(changes.system_variables)
+    session.variables_changed()
     if changes.collation is not None:
         session.use_collation(changes.collation)
     return Done()
@@ -179,9 +181,11 @@ def _converted(name: str, usual: Value, value: Value) -> Value:
         raise StatementRefused(ErrorCode.ER_WRONG_TYPE_FOR_VAR, f"Incorrect argument type to variable '{name}'")
     if value is None:
         raise wrong_value(name, "NULL")
-    if len(str(value)) > MAX_VALUE_CHARACTERS:
-        raise wrong_value(name, str(value))
-    return value if isinstance(usual, int) else as_text(value)
+    if isinstance(usual, int):
+        return value
+    text = as_text(value)
+    check_text(name, text)
+    return text
 
 
 def _names(statement: Statement, tokens: Sequence[Token]) -> int:

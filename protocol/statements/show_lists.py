@@ -52,7 +52,7 @@ def show_collations(statement: Statement, captured: Captured) -> Answer:
     """SHOW COLLATION [LIKE 'pattern' | WHERE ...]: those that clients can be answered in, by the names that are known."""
     facts = statement.session.facts
     columns = _COLLATIONS if facts.is_mysql_8 else _COLLATIONS[:-1]
-    wanted = row_filter(statement, captured[0], [column.name for column in columns])
+    wanted = row_filter(statement, captured[0], [column.name for column in columns]).search(statement.session.effort)
     rows: list[tuple[Value, ...]] = []
     for name, number in sorted(NAMED_COLLATIONS.items()):
         if not has_collation(name, facts):

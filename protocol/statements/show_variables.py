@@ -18,6 +18,7 @@ from protocol.statements.session.system_variables import (
 
 _NOT_NULL: Final = ColumnFlag.NOT_NULL
 _NULLABLE: Final = ColumnFlag(0)
+_STEPS_A_VARIABLE: Final = 100
 
 
 def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) -> tuple[Column, Column]:
@@ -41,10 +42,14 @@ def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) ->
 def show_variables(statement: Statement, captured: Captured) -> Answer:
     """Names in lower case, values as text."""
     session = statement.session
-    wanted = row_filter(statement, captured[0], ("Variable_name", "Value"))
+    wanted = row_filter(statement, captured[0], ("Variable_name", "Value")).search(session.effort)
     rows: list[tuple[Value, ...]] = []
     for name, variable in SYSTEM_VARIABLES.items():
-        if variable.exists(session.facts) and wanted.accepts(row := (name, shown_value(name, session))):
+        session.effort.spend(_STEPS_A_VARIABLE)
+        # Some values are long, and not asked for.
+        if not variable.exists(session.facts) or not wanted.may_accept(0, name):
+            continue
+        if wanted.accepts(row := (name, shown_value(name, session))):
             rows.append(row)
     if not rows and any(wanted.may_accept(0, name) for name in OF_THE_SOURCE):
         check_source_known(session.facts)

@@ -39,6 +39,7 @@ from protocol.statements.replica_statements import (
 )
 from protocol.statements.requests import KillConnection, Request, ShowProcesslist, ShowStatus
 from protocol.statements.select import do, select
+from protocol.statements.session.effort import Effort
 from protocol.statements.session.refusals import not_supported, privilege_needed
 from protocol.statements.session.session import StatementSession
 from protocol.statements.session.system_variables import read_variable
@@ -110,6 +111,10 @@ def _shutdown(statement: Statement, captured: Captured) -> Answer:
     raise not_supported("SHUTDOWN", "end it by its service manager, or by SIGTERM")
 
 
+_STEPS_A_CELL: Final = 12
+_CELLS_A_COLUMN: Final = 4
+_CHARACTERS_A_STEP: Final = 16
+
 # The first shape that fits answers.
 # fmt: off
 _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] = (
@@ -172,11 +177,13 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
 # fmt: on
 
 
-def answer_statement(text: str, session: StatementSession, now_s: float) -> Answer:
-    """Answer one statement. `now_s`: wall clock, seconds since 1970.
+def answer_statement(text: str, session: StatementSession, now_s: float, *, in_a_thread: bool = False) -> Answer:
+    """Answer one statement. `now_s`: wall clock, seconds since 1970. in_a_thread: it may take as long as it may there.
 
-    Raises: StatementRefused for whatever is not understood or not allowed; nothing was changed then.
+    Raises: StatementRefused for whatever is not understood or not allowed, TooMuchForTheLoop outside of a thread (see
+    `AnswerApart`); nothing was changed then.
     """
+    session.effort = Effort(in_a_thread=in_a_thread)
     statement = Statement(text, session, now_s)
     if not statement.tokens:
         return Done()
@@ -185,11 +192,20 @@ def answer_statement(text: str, session: StatementSession, now_s: float) -> Answ
         fitting = fit(shape, statement.tokens)
         if fitting.captured is not None:
             answered = allowed(answer(statement, fitting.captured), session)
+            if isinstance(answered, Rows):
+                session.effort.spend(_steps_to_send(answered))
             if answer not in (_show_warnings, _show_count):
                 session.notices = ()
             return answered
         reached = max(reached, fitting.reached)
     raise statement.refuse(statement.tokens[reached:])
+
+
+def _steps_to_send(answer: Rows) -> int:
+    """What it is to encode the columns and the rows."""
+    characters = sum(len(value) for row in answer.rows for value in row if isinstance(value, str))
+    cells = (len(answer.rows) + _CELLS_A_COLUMN) * len(answer.columns)
+    return _STEPS_A_CELL * cells + characters // _CHARACTERS_A_STEP
 
 
 def allowed(answer: Answer, session: StatementSession) -> Answer:

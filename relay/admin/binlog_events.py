@@ -10,7 +10,6 @@ import struct
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -33,6 +32,8 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk, Unreadable
+from relay.fairness.client_threads import in_turn
+from relay.fairness.fair_pool import FairPool
 from relay.process.slow_thread import give_way
 
 MOST_EVENTS: Final = 5000
@@ -76,11 +77,11 @@ class Archived(Protocol):
 
 
 class BinlogEvents:
-    """Answers SHOW BINLOG EVENTS, one after another."""
+    """Answers SHOW BINLOG EVENTS, one after another, by turns of accounts."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="binlog-events")
-        self._packed_threads = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-events")
+        self._thread = FairPool(1, "binlog-events", kept=1)
+        self._packed_threads = FairPool(_PACKED_THREADS, "packed-events")
         """Who waits for a bucket here holds up nobody whose file is plain."""
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class BinlogEvents:
         try:
             check = await archive.check_position(name, first)
             if check.verdict is Verdict.INSIDE_TRANSACTION and check.group is not None:
-                marked = await asyncio.to_thread(_is_marked, archive.layer, path, first)
+                marked = await in_turn(_is_marked, archive.layer, path, first)
                 return first if marked else check.group[0]
         except (ArchiveError, OSError) as error:
             raise events_refused(f"Wrong offset or I/O error; {error}") from error

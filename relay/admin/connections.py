@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
+from protocol.printable import printable
 from protocol.resultset import Rows, Value
 from relay.admin.dialect import Dialect
 from relay.downstream.connection.client_status import ClientStatus
@@ -29,7 +30,7 @@ def replicas(connections: Iterable[ClientStatus], dialect: Dialect, master_id: i
     for connection in sorted(connections, key=lambda item: item.server_id):
         replica = connection.registered
         if replica is not None:
-            row: tuple[Value, ...] = (replica.server_id, replica.host, replica.port, master_id)
+            row: tuple[Value, ...] = (replica.server_id, printable(replica.host), replica.port, master_id)
             rows.append((*row, connection.replica_uuid) if with_uuid else row)
     return Rows(columns if with_uuid else columns[:4], tuple(rows))
 
@@ -87,9 +88,10 @@ def _row(
         command, state = "Connect", "login"
     if info is not None and not full:
         info = info[:_SHORT_INFO]
-    user = connection.user or "unauthenticated user"
+    user = printable(connection.user) or "unauthenticated user"
+    database = None if connection.database is None else printable(connection.database)
     waited_s = max(0, int(now - since))
-    identity = (connection.connection_id, user, connection.address, connection.database)
+    identity = (connection.connection_id, user, connection.address, database)
     return (*identity, command, waited_s, state, info)
 
 

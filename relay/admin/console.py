@@ -7,13 +7,15 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from protocol.resultset import Rows, Value
-from protocol.statements import GivenAnswer, Request, Words
+from protocol.source_side.statement_apart import AnswerApart
+from protocol.statements import GivenAnswer, Request, TooMuchForTheLoop, Words
 from protocol.statements.requests import (
     AcceptGap,
     AskGtidPosition,
@@ -38,6 +40,7 @@ from protocol.statements.requests import (
     StartReplica,
     StopReplica,
 )
+from protocol.statements.session.effort import Effort
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.binlog_events import BinlogEvents
 from relay.admin.binlogs import binary_logs, master_status
@@ -52,7 +55,6 @@ from relay.admin.procedures.view_procedures import ListedView, find_view_place, 
 from relay.admin.purge_statements import Reader, purge_before, purge_to, view_reader
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status, status_values
-from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, shown_status, statistics_text, status_rows
 from relay.admin.surroundings import Connections, Source
@@ -62,6 +64,7 @@ from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
 from relay.archive.inspect.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
+from relay.fairness.client_threads import in_turn
 from relay.repair.file_origin import FileOrigin
 from relay.repair.repair import RunningRepair
 from relay.table_queries.recorded_tables import Facts
@@ -71,11 +74,13 @@ from relay.upstream.source.source_status import SourceStatus
 from relay.view.shown_view import ShownView
 from relay.view.unopened_view import UnopenedView
 
+# Options of CHANGE MASTER that the log shows: all others may lead to a secret, or be one.
+_SHOWN_OPTIONS: Final = frozenset({"SOURCE_HOST", "SOURCE_PORT", "SOURCE_USER", "SOURCE_LOG_FILE", "SOURCE_LOG_POS"})
 _SHOWN_CHARACTERS: Final = 300
 _OF_FILES: Final = (ShowBinaryLogs, ShowMasterStatus, ShowBinlogEvents, AskGtidPosition, PurgeTo, PurgeBefore)
 """What is asked of an archive's own files."""
 _ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"
-_ENCODED_ON_THE_LOOP: Final = 500
+_ENCODED_ON_THE_LOOP: Final = 100
 """Rows of which the loop notices nothing."""
 
 log = structlog.get_logger("relay.admin")
@@ -150,7 +155,7 @@ class Console:
         """The answer. Raises: StatementRefused."""
         answer = await self._show(request, asker)
         if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
-            return await asyncio.to_thread(asker.encode, answer)
+            return await in_turn(asker.encode, answer)
         return answer
 
     async def _show(self, request: Request, asker: ClientStatus) -> GivenAnswer:
@@ -186,9 +191,10 @@ class Console:
                 return processlist(connections, asker, self._source.status(), dialect, full=request.full)
             case QueryTables():
                 return await self._query(request, asker, dialect)
+            case AnswerApart():
+                return await self._answer_apart(request, asker)
             case ShowStatus():
-                ledger = await self._ledger() if asks_for_ledger(request.wanted) else None
-                return status_rows(self._status_facts(ledger), request, dialect, asker)
+                return await self._status(request, asker, dialect)
             case ShowStatistics():
                 return statistics_text(self._connections, dialect)
             case ListViews():
@@ -198,6 +204,27 @@ class Console:
                 return await find_view_place(mirror._archive, mirror._told(asker), request, mirror._finding)
             case _:
                 return await self._change(request, asker, dialect)
+
+    async def _answer_apart(self, request: AnswerApart, asker: ClientStatus) -> GivenAnswer:
+        """What was too much work for the loop."""
+
+        def run() -> GivenAnswer | Request:
+            answer = request.statement.run()
+            return asker.encode(answer) if isinstance(answer, Rows) else answer
+
+        answer = await self._tables.apart(run)
+        return await self._show(answer, asker) if isinstance(answer, Request) else answer
+
+    async def _status(self, request: ShowStatus, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
+        """SHOW STATUS: what its condition wants is found on the loop, or in a thread where that is much work."""
+        try:
+            search = request.wanted.search(Effort())
+            ledger = await self._ledger() if asks_for_ledger(search) else None
+            return status_rows(shown_status(self._status_facts(ledger), dialect, asker), search, request, asker)
+        except TooMuchForTheLoop:
+            values = shown_status(self._status_facts(await self._ledger()), dialect, asker)
+            search = request.wanted.search(Effort(in_a_thread=True))
+            return await self._tables.apart(lambda: status_rows(values, search, request, asker))
 
     def _told(self, asker: ClientStatus) -> Mapping[str, ListedView]:
         """The views that somebody may hear of: who is served one, of that one alone."""
@@ -237,7 +264,7 @@ class Console:
         if len(files) <= _ENCODED_ON_THE_LOOP:
             return binary_logs(files, dialect)
         here = tuple(files)
-        return await asyncio.to_thread(lambda: asker.encode(binary_logs(here, dialect)))
+        return await in_turn(lambda: asker.encode(binary_logs(here, dialect)))
 
     def _clients(self) -> list[ClientStatus]:
         """Who is served this archive: of others' files the names and generations say nothing here."""
@@ -289,7 +316,7 @@ class Console:
             status=status,
             archived_bytes=held.total_bytes if held is not None else 0,
             archived_events=held.total_events if held is not None else 0,
-            failure=self._generation.failure,
+            failure=self._generation.write_trouble,
             seconds_behind=self._lag.seconds_behind(status),
             config_path=self.config_path,
             gtids=gtids,
@@ -313,7 +340,25 @@ class Console:
         if isinstance(self._view, UnopenedView):
             return None
         try:
-            return await asyncio.to_thread(count_ledgers, self._archive.directory)
+            return await in_turn(count_ledgers, self._archive.directory)
         except (CatalogUnreadable, OSError, sqlite3.Error) as error:
             log.warning("ledger_not_counted", what=str(error))
             return None
+
+
+def request_text(request: Request) -> str:
+    """What the log says of a statement that changes something: its kind and what it names, of most options the name only.
+
+    Such as `ChangeSource(SOURCE_HOST='db2', SOURCE_PASSWORD)`: no password, and nothing that was left out of the statement.
+    """
+    named = []
+    for item in fields(request):
+        value = getattr(request, item.name)
+        default = item.default_factory() if item.default_factory is not MISSING else item.default
+        if item.repr and item.name != "words" and value != default:
+            shown = ", ".join(sorted(map(str, value))) if isinstance(value, frozenset) else repr(value)
+            named.append(f"{item.name}={shown}")
+    if isinstance(request, ChangeSource):
+        for name, option in request.options.items():
+            named.append(f"{name}={option!r}" if name in _SHOWN_OPTIONS else name)
+    return f"{type(request).__name__}({', '.join(named)})"

@@ -4,7 +4,6 @@ A MariaDB replica by file and position asks for it whenever it connects, and tak
 it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
 """
 
-import asyncio
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +19,7 @@ from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.binlog_file.file_bytes import pieces
+from relay.fairness.client_threads import in_turn
 
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)
 
@@ -52,7 +52,7 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
     if stop is None:
         return None
     snapshot = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum), layer=generation.layer)
-    return await asyncio.to_thread(_state, snapshot, stop)
+    return await in_turn(_state, snapshot, stop)
 
 
 def _state(snapshot: FileSnapshot, stop: int) -> str:

@@ -143,6 +143,7 @@ def source_change(options: Mapping[str, ChangeValue]) -> tuple[SourceChange, lis
         ssl_ca=_text(left, "SOURCE_SSL_CA"),
         ssl_cert=_text(left, "SOURCE_SSL_CERT"),
         ssl_key=_text(left, "SOURCE_SSL_KEY"),
+        public_key=_text(left, "SOURCE_PUBLIC_KEY_PATH"),
         ssl_verify_server_cert=_switch(left, "SOURCE_SSL_VERIFY_SERVER_CERT"),
         heartbeat_period_s=_seconds(left, "SOURCE_HEARTBEAT_PERIOD"),
     )
@@ -164,9 +165,9 @@ def _wrong(name: str, expected: str) -> StatementRefused:
 
 def _text(left: dict[str, ChangeValue], name: str) -> str | None:
     value = left.pop(name, None)
-    if value is None or isinstance(value, str):
+    if value is None or (isinstance(value, str) and (name == "SOURCE_PASSWORD" or value.isprintable())):
         return value
-    raise _wrong(name, "a text")
+    raise _wrong(name, "a text without control characters")
 
 
 def _number(left: dict[str, ChangeValue], name: str, most: int) -> int | None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from protocol.resultset import Rows, Value
 from protocol.statements import StatisticsText
-from protocol.statements.expression.row_filter import RowFilter
+from protocol.statements.expression.row_filter import RowSearch
 from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
@@ -21,6 +21,7 @@ from relay.admin.surroundings import Connections
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
+from relay.process.memory_budget import MemoryFacts
 from relay.upstream.source.source_status import SourceStatus
 from relay.view.shown_view import ShownView, stop_text
 from relay.view.translate.wait_counts import WaitCounts
@@ -48,9 +49,9 @@ class StatusFacts:
     view: ShownView | None = None
 
 
-def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: ClientStatus) -> Rows:
-    """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
-    rows = tuple(row for row in shown_status(facts, dialect, asker) if request.wanted.accepts(row))
+def status_rows(values: Sequence[tuple[str, str]], search: RowSearch, request: ShowStatus, asker: ClientStatus) -> Rows:
+    """Those of the variables (`shown_status`) that are wanted, in their order."""
+    rows = tuple(row for row in values if search.accepts(row))
     return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
 
 
@@ -90,6 +91,7 @@ def status_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
         **_semi_sync_values(facts, dialect),
         **_replica_values(facts, clients, dialect),
         **_relay_values(facts, dumping),
+        **_memory_values(facts.connections.memory.facts()),
     }
     return values
 
@@ -108,7 +110,7 @@ def _replica_values(facts: StatusFacts, clients: Sequence[ClientStatus], dialect
         return {}
     source = facts.source
     is_stopped = facts.view is not None and facts.view.status.stop is not None
-    both = source.io_running == "Yes" and facts.archive.current.failure is None and not is_stopped
+    both = source.io_running == "Yes" and facts.archive.current.write_trouble is None and not is_stopped
     values: dict[str, Value] = {
         "Slave_heartbeat_period": f"{source.heartbeat_period_s:.3f}",
         "Slave_open_temp_tables": 0,
@@ -164,6 +166,16 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
         values["Binlog_relay_ledger_rows"] = sum(facts.ledger.values())
         values["Binlog_relay_violations"] = facts.ledger.get(VIOLATION, 0)
     return values
+
+
+def _memory_values(memory: MemoryFacts) -> dict[str, Value]:
+    """What clients make the relay hold."""
+    return {
+        "Binlog_relay_memory_budget": memory.limit_bytes,
+        "Binlog_relay_memory_held": memory.used_bytes,
+        "Binlog_relay_memory_held_most": memory.most_used_bytes,
+        "Binlog_relay_memory_connections_ended": memory.ended,
+    }
 
 
 def _view_values(view: ShownView) -> dict[str, Value]:
@@ -223,6 +235,6 @@ def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsTex
     )
 
 
-def asks_for_ledger(wanted: RowFilter) -> bool:
+def asks_for_ledger(search: RowSearch) -> bool:
     """Whether an answer needs the ledger, which is a look into the catalog."""
-    return any(wanted.may_accept(0, name) for name in LEDGER_NAMES)
+    return any(search.may_accept(0, name) for name in LEDGER_NAMES)

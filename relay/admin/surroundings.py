@@ -9,6 +9,7 @@ from relay.archive.storage.replica_marks import SentPlace
 from relay.config import DirectorySource, ServerSource
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
+from relay.process.memory_budget import MemoryBudget
 from relay.upstream.control import SourceChange
 from relay.upstream.source.source_status import SourceStatus
 
@@ -17,6 +18,7 @@ class Connections(Protocol):
     """All clients."""
 
     traffic: Traffic
+    memory: MemoryBudget
 
     @property
     def semi_sync_status(self) -> Mapping[str, int | str]:

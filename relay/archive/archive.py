@@ -43,6 +43,7 @@ from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.archive.storage.origin import Origin, joined
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.options import ArchiveOptions
+from relay.disk.file_calls import keep_within
 from relay.process.background import begin_task, run_to_end, tell_fault
 
 log = structlog.get_logger(__name__)
@@ -106,6 +107,7 @@ class Archive:
 
     async def _open_all(self) -> None:
         directory = self.directory
+        keep_within(directory)
         self._first = await self._open_generation(FIRST)
         try:
             numbers = await asyncio.to_thread(self._tidied_numbers, self._first.found_directories)

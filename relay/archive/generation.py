@@ -48,11 +48,13 @@ from relay.archive.write.publication import Publication
 from relay.archive.write.purge import Purging
 from relay.archive.write.run import Run
 from relay.archive.write.writer import Writer
+from relay.disk.file_calls import keep_within
 from relay.process.background import run_to_end
 
 log = structlog.get_logger(__name__)
 
 _DEFAULTS: Final = ArchiveOptions()
+_PROVEN_S: Final = 30.0
 
 
 class GenerationState(Enum):
@@ -101,6 +103,7 @@ class Generation:
         """What is published, by GTID. Others only read it."""
         self.state = GenerationState.OPEN
         self.failure: ArchiveWriteError | None = None
+        self._tried_again: tuple[ArchiveWriteError, Position | None, float] | None = None
         self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
         self.purged_bytes = 0
         """Of files that were removed since the archive was opened."""
@@ -158,6 +161,7 @@ class Generation:
 
         def prepare() -> Recovered:
             nonlocal lock_fd, marks
+            keep_within(directory)
             layer.make_directory(directory)
             lock_fd = take_lock(directory, layer)
             recovered = Recovery(directory, layer, options.on_progress).run()
@@ -168,7 +172,8 @@ class Generation:
             recovered = await asyncio.to_thread(prepare)
             assert marks is not None
             self = cls(directory, layer, lock_fd, recovered, marks, options)
-            await asyncio.to_thread(self._writer.start, self.held.open_file, recovered.chain)
+            flavour = self.held.newest.flavour if self.held.newest is not None else ""
+            await asyncio.to_thread(self._writer.start, self.held.open_file, recovered.chain, flavour)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
             path = directory / CATALOG_NAME
@@ -293,6 +298,8 @@ class Generation:
         newest = self.held.newest
         self._append_at = newest.end if newest else 0
         self.publication.begin_again()
+        if self.failure is not None:
+            self._tried_again = self.failure, self.end, time.monotonic()
         self.failure = None
         self.state = GenerationState.OPEN
         self._catalog.retry()
@@ -300,6 +307,20 @@ class Generation:
         return self.end
 
     # --- facts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def write_trouble(self) -> ArchiveWriteError | None:
+        """Why nothing is written. A failure stays that until an attempt after it has published something or lasts for 30 s.
+
+        A disk that is full refuses each attempt only at its first write: who looks in between is not to see a healthy archive.
+        """
+        if self.failure is not None or self._tried_again is None:
+            return self.failure
+        failure, end, tried_at = self._tried_again
+        if self.state is not GenerationState.OPEN or self.end != end or time.monotonic() - tried_at > _PROVEN_S:
+            self._tried_again = None
+            return None
+        return failure
 
     @property
     def ended(self) -> bool:

@@ -3,11 +3,11 @@
 import contextlib
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from relay.archive.storage.files import FileLayer
+from relay.disk.file_calls import open_directory, remove_file, remove_tree
 
 
 class DirectoryBusy(Exception):
@@ -22,7 +22,7 @@ def whole_directory(making: Path, target: Path) -> Iterator[None]:
     removed first. Raises: DirectoryBusy; OSError.
     """
     layer = FileLayer()
-    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = open_directory(making)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,7 +34,7 @@ def whole_directory(making: Path, target: Path) -> Iterator[None]:
         except BaseException:
             with contextlib.suppress(OSError):
                 _empty(making)
-                making.rmdir()
+                layer.remove_directory(making)
             raise
         os.fsync(fd)
         # An empty directory is replaced.
@@ -47,6 +47,6 @@ def whole_directory(making: Path, target: Path) -> Iterator[None]:
 def _empty(directory: Path) -> None:
     for path in directory.iterdir():
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            remove_tree(path)
         else:
-            path.unlink()
+            remove_file(path)

@@ -40,7 +40,7 @@ def archive_verify(
     from relay.mirror.mirror_setup import bucket_findings
     from relay.tiers.tier_checks import tier_checks
 
-    loaded = loaded_config(config)
+    loaded = loaded_config(config, writes=cure)
     directory = loaded.archive_directory
     with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as tiers:
         in_bucket = bucket_findings(loaded, purged=purged, deep=deep, cure=cure) if tiers.alone else ()
@@ -56,7 +56,7 @@ def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
     """Make the catalog and the boundary indexes again from the binlogs alone. The relay must be stopped."""
     from relay.commands.archive_command import rebuild
 
-    rebuild(loaded_config(config).archive_directory, as_json=json)
+    rebuild(loaded_config(config, writes=True).archive_directory, as_json=json)
 
 
 @commands.command("repair")
@@ -80,8 +80,8 @@ def archive_repair(
     from relay.commands.archive_repair import repair
     from relay.mirror.mirror_setup import copies_of
 
-    loaded = loaded_config(config)
-    copies = partial(copies_of, loaded.archive)
+    loaded = loaded_config(config, writes=True)
+    copies = partial(copies_of, loaded.archive, loaded.archive_directory)
     if repair(loaded, files or [], origin, copies, generation=generation, as_json=json):
         raise typer.Exit(FINDINGS)
 
@@ -101,7 +101,7 @@ def archive_accept_gap(
     """Go on although the source no longer has what comes next, from the next start on; what is missing is recorded."""
     from relay.commands.archive_accept_gap import accept_gap
 
-    accept_gap(loaded_config(config), config, to=to, as_json=json)
+    accept_gap(loaded_config(config, writes=True), config, to=to, as_json=json)
 
 
 @commands.command("find")
@@ -201,6 +201,14 @@ def archive_restore(
         bool,
         typer.Option("--accept-unencrypted", help="Take binlogs from before [archive.encryption] had a key, too."),
     ] = False,
+    accept_changed: Annotated[
+        bool,
+        typer.Option("--accept-changed", help="Take what is not as the bucket's manifest says, too; it is named."),
+    ] = False,
+    at_least: Annotated[
+        int,
+        typer.Option("--at-least", metavar="N", min=0, help="Refuse a manifest with a lower number: an older state."),
+    ] = 0,
     holes: Annotated[
         Literal["refuse", "before", "behind", "keep"],
         typer.Option(
@@ -211,14 +219,15 @@ def archive_restore(
     json: JsonOption = False,
 ) -> None:
     """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
+    from relay.bucket_copy.checked_copy import WantedCopy
     from relay.mirror.restore_command import restore
 
     restore(
-        loaded_config(config),
+        loaded_config(config, writes=True),
         origin,
         download=download,
         holes=holes,
-        accept_unencrypted=accept_unencrypted,
+        wanted=WantedCopy(accept_unencrypted, accept_changed, at_least),
         as_json=json,
     )
 
@@ -235,7 +244,7 @@ def archive_claim(
     """Say whose binlogs are in the place of [archive.bucket]; with --of it becomes this archive's. The relay must be stopped."""
     from relay.tiers.claim_command import claim
 
-    claim(loaded_config(config), owner, as_json=json)
+    claim(loaded_config(config, writes=True), owner, as_json=json)
 
 
 @commands.command("purge")

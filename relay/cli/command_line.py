@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from protocol.printable import printable
 from relay.cli import archive_commands, audit_commands, binlog_commands, feed_commands, relay_commands, view_commands
 from relay.commands.outcome import BUG, WRONG_USE, CommandFailed
 
@@ -30,6 +31,7 @@ app.add_typer(archive_commands.commands, name="archive")
 app.add_typer(view_commands.commands, name="view")
 app.add_typer(feed_commands.commands, name="feed")
 
+_MOST_LINE = 64 << 10
 _COMPLETE = "_BINLOG_RELAY_COMPLETE"
 """Set by the completions of shells, deploy/completions: the answer is what may come next."""
 
@@ -42,7 +44,7 @@ def main() -> None:
     try:
         _run()
     except CommandFailed as failure:
-        print(failure, file=sys.stderr)  # noqa: T201 - a command's own output
+        print(_shown(str(failure)), file=sys.stderr)  # noqa: T201 - a command's own output
         sys.exit(failure.code)
     except SystemExit as ended:
         # The reader (head, less) has seen enough: typer ends with 1, which would mean findings here.
@@ -53,7 +55,7 @@ def main() -> None:
         if _debugging():
             raise
         unnamed = "" if error.filename else " It names no file: look first at where the output goes."
-        print(f"The system refused: {error}.{unnamed}", file=sys.stderr)  # noqa: T201
+        print(_shown(f"The system refused: {error}.{unnamed}"), file=sys.stderr)  # noqa: T201
         with contextlib.suppress(OSError):
             _write_out()
         # Whoever calls must not take it for findings in a binlog.
@@ -61,8 +63,13 @@ def main() -> None:
     except Exception as error:
         if _debugging():
             raise
-        print(_bug_report(error), file=sys.stderr)  # noqa: T201
+        print(_shown(_bug_report(error)), file=sys.stderr)  # noqa: T201
         sys.exit(BUG)
+
+
+def _shown(message: str) -> str:
+    """As a terminal may have it: what servers, files and archives say is in it."""
+    return "\n".join(printable(line.replace("\t", "    "), _MOST_LINE) for line in message.split("\n"))
 
 
 def _run() -> None:

@@ -15,11 +15,22 @@ ViewArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the [[view
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
 
 
-def loaded_config(path: Path) -> "Config":
-    """Raises: CommandFailed, with every mistake in the file."""
+def loaded_config(path: Path, *, writes: bool = False, stays: bool = False) -> "Config":
+    """The configuration. From here on no link in the archive is followed.
+
+    writes: the command changes the archive; one of root's does so as the archive's owner from here on. stays: it goes on
+    for as long as the machine does, and keeps none of root's rights.
+    Raises: CommandFailed, with every mistake in the file, or why root does not do it.
+    """
     from relay.config import ConfigError, load_config
+    from relay.disk.file_calls import keep_within
+    from relay.disk.file_owner import NotTheOwner, become_owner
 
     try:
-        return load_config(path)
-    except ConfigError as error:
+        config = load_config(path)
+        keep_within(config.archive.dir)
+        if writes:
+            become_owner(config.archive_directory, config.archive.dir, reads_all=not stays)
+    except (ConfigError, NotTheOwner) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
+    return config

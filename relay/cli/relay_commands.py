@@ -1,5 +1,6 @@
 """The commands of the relay itself: run it, set it up, ask how it is."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,8 @@ def run(
     from relay.process.interpreter import look_for_no_garbage
 
     look_for_no_garbage()
-    loaded = loaded_config(config)
+    user = os.geteuid()
+    loaded = loaded_config(config, writes=True, stays=True)
     wanted = _source_address(source, loaded) if source is not None else None
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.", WRONG_USE)
@@ -40,6 +42,12 @@ def run(
     import structlog
 
     log = structlog.get_logger()
+    if os.geteuid() != user:
+        log.warning(
+            "running_as_archive_owner",
+            user=os.geteuid(),
+            advice="Start it as that user: what only root may read is missing.",
+        )
     for warning in loaded.warnings:
         log.warning("configuration_advice", key=warning.key, what=warning.what, instead=warning.instead)
     from relay.service.app import run as run_relay
@@ -62,9 +70,10 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
 def check_config(config: ConfigOption) -> None:
     """Check a configuration file and name every mistake in it; try to write where the archive is to be."""
     from relay.commands.archive_place import try_archive_place
+    from relay.config.memory_need import MemoryNeed
     from relay.retention.room_check import check_room
 
-    loaded = loaded_config(config)
+    loaded = loaded_config(config, writes=True)
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)
     source = loaded.source
@@ -79,6 +88,7 @@ def check_config(config: ConfigOption) -> None:
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
         f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."
     )
+    typer.echo(MemoryNeed.of(loaded).text())
 
 
 @commands.command()
@@ -90,7 +100,15 @@ def init(
     source_password_file: Annotated[
         Path | None, typer.Option(help="Its password; where there is no such file, one is made with a new password.")
     ] = None,
-    ssl_mode: Annotated[str | None, typer.Option(help="disabled, preferred or required.")] = None,
+    ssl_mode: Annotated[
+        str | None, typer.Option(help="disabled, preferred, required, verify_ca or verify_identity.")
+    ] = None,
+    ssl_ca: Annotated[
+        Path | None, typer.Option(help="A copy of the source's ca.pem; MySQL 8.0 and later need it, or --public-key.")
+    ] = None,
+    public_key: Annotated[
+        Path | None, typer.Option(help="A copy of the source's public_key.pem, for a way to it without TLS.")
+    ] = None,
     server_id: Annotated[
         int | None, typer.Option(min=1, max=2**32 - 1, help="The relay's; a free one is chosen.")
     ] = None,
@@ -123,7 +141,8 @@ def doctor(
     replica: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST:PORT,USER,FILE", help="Also ask this replica; FILE has the password. May be repeated."
+            metavar="HOST:PORT,USER,FILE[,KEY=VALUE]",
+            help="Also ask this replica; FILE has the password. KEY: ssl_mode, ssl_ca, ssl_cert, ssl_key, public_key. May be repeated.",
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(min=1, max=600, help="Seconds for the answers of each server.")] = 30.0,

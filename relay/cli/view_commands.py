@@ -83,7 +83,7 @@ def view_skip(
     from relay.commands.view_changes import skip
     from relay.commands.view_command import configured_view
 
-    skip(configured_view(loaded_config(config), name), at=at, yes=yes, as_json=json)
+    skip(configured_view(loaded_config(config, writes=True), name), at=at, yes=yes, as_json=json)
 
 
 @commands.command("rebuild")
@@ -100,7 +100,7 @@ def view_rebuild(
     from relay.commands.view_changes import rebuild
     from relay.commands.view_command import configured_view, next_uuid
 
-    loaded = loaded_config(config)
+    loaded = loaded_config(config, writes=True)
     view = configured_view(loaded, name, may_differ=True)
     rebuild(view, next_uuid(loaded, name), as_json=json, renumber=renumber, yes=yes)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import getpass
-import os
 import socket
 import sys
 import time
@@ -14,7 +13,6 @@ from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.storage.archive_errors import ArchiveLocked
-from relay.archive.storage.files import ACCEPTED_NAME
 from relay.commands.archive_command import archive_failures
 from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config, ServerSource
@@ -77,17 +75,9 @@ async def _decide(config: Config, directory: Path, to: str | None) -> AcceptedGa
         plan = attacher.gap_plan(accept_another=first.named)
         gap = await plan.find(GapRequest(_by(), time.time(), _STOP, place))
         await GapDecision(directory).keep(gap)
-        _give_to_owner(directory)
         return gap
     finally:
         await archive.close()
-
-
-def _give_to_owner(directory: Path) -> None:
-    """Where root runs the command the relay must be able to read and remove it all the same."""
-    owner = directory.stat()
-    if os.geteuid() == 0:
-        os.chown(directory / ACCEPTED_NAME, owner.st_uid, owner.st_gid)
 
 
 def _by() -> str:

@@ -10,8 +10,10 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from protocol.position import is_binlog_name
+from protocol.printable import printable
 from relay.archive.catalog.catalog import CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_faults import system_number
 from relay.archive.catalog.catalog_rows import LedgerRow
@@ -33,6 +35,7 @@ from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.view.rules.kept_settings import VIEWS_DIRECTORY, damage_advice
 
+_LONGEST_CELL: Final = 1 << 16
 PackedChecks = Callable[[Callable[[str, int], None] | None], Iterable[tuple[int, ArchiveFinding]]]
 
 
@@ -103,14 +106,14 @@ def verify(directory: Path, *, deep: bool, as_json: bool, packed: PackedChecks |
             else:
                 name = shown_name(number, finding.file)
                 place = name if finding.offset is None else f"{name}:{finding.offset}"
-                sys.stdout.write(f"{place}: {finding.text}\n")
+                sys.stdout.write(printable(f"{place}: {finding.text}", _LONGEST_CELL) + "\n")
         for view, finding in _view_findings(directory, deep=deep):
             count += 1
             if as_json:
                 sys.stdout.write(json.dumps({**_finding_record(finding), "view": view}) + "\n")
             else:
                 place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
-                sys.stdout.write(f"{VIEWS_DIRECTORY}/{view}/{place}: {finding.text}\n")
+                sys.stdout.write(printable(f"{VIEWS_DIRECTORY}/{view}/{place}: {finding.text}", _LONGEST_CELL) + "\n")
     if not as_json:
         found = "1 finding" if count == 1 else f"{count} findings"
         sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
@@ -274,6 +277,7 @@ def _print_lines(lines: Iterator[str]) -> None:
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> None:
     """A rich table on a terminal; elsewhere a line a row, cells separated by tabs, empty cells as '-'."""
+    rows = [[printable(cell, _LONGEST_CELL) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         _print_lines("\t".join(cell or "-" for cell in row) for row in rows)
         return

@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 
 from relay.archive.storage.disk_advice import start_advice
-from relay.archive.storage.files import DIRECTORY_MODE, FILE_MODE, TEMPORARY_SUFFIX, FileLayer
+from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer
 from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.disk.file_calls import make_new_directory, make_new_file, remove_directory, remove_file
 
 _ELSE = "Choose another [archive] dir, or make that directory and give it to the relay's user."
 
@@ -22,10 +23,10 @@ def try_archive_place(directory: Path) -> None:
     try:
         for place in reversed((directory, *directory.parents)):
             if not place.exists():
-                place.mkdir(DIRECTORY_MODE)
+                make_new_directory(place)
                 made.append(place)
         doing = "written in"
-        fd = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        fd = make_new_file(probe)
         try:
             os.write(fd, bytes(4096))
             os.fsync(fd)
@@ -41,10 +42,10 @@ def try_archive_place(directory: Path) -> None:
         ) from error
     finally:
         with contextlib.suppress(OSError):
-            probe.unlink()
+            remove_file(probe)
         for place in reversed(made):
             with contextlib.suppress(OSError):
-                place.rmdir()
+                remove_directory(place)
 
 
 def _is_there(place: Path) -> bool:

@@ -11,12 +11,12 @@ from relay.config.sections import (
     FailoverSection,
     ListenSection,
     ServerSource,
-    SslMode,
     StartGtid,
     StartPosition,
     ViewSection,
     ViewStartPlace,
 )
+from relay.config.server_security import ServerSecurity, SslMode
 from relay.config.text.problems import ConfigError, Problem
 from relay.config.view_settings import settings_as_written, settings_of_view, view_settings
 
@@ -31,6 +31,7 @@ __all__ = [
     "HttpSection",
     "ListenSection",
     "Problem",
+    "ServerSecurity",
     "ServerSource",
     "SslMode",
     "StartGtid",

@@ -46,8 +46,9 @@ class HttpSection(TomlSection):
     """`/readyz` says that the relay is not ready while it is further behind its source. Example: `300`"""
     request_timeout_s: Annotated[float, Field(ge=0.1, le=600, allow_inf_nan=False)] = 10.0
     """A connection is closed whose request is not complete after so long, or that does not take its answer. Example: `10`"""
-    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Most HTTP connections at the same time. One more is closed at once. Example: `64`"""
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
+    """Most HTTP connections at the same time. When one more comes, the address (of IPv6 the /64 network) that has most loses one:
+    one that waits for its next request, else the one whose request has been incomplete for longest. Example: `256`"""
 
     def token_text(self) -> str | None:
         """The token in clear, read from its file, variable or credential now; None: there is none.

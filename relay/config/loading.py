@@ -48,5 +48,5 @@ def load_config(path: Path) -> Config:
 
 
 def _section_rank(key: str) -> int:
-    names = ("file", "source", "failover", "archive", "retention", "listen", "http", "view", "account")
+    names = ("file", "source", "failover", "archive", "retention", "listen", "http", "memory", "view", "account")
     return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

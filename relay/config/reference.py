@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel
 
 from relay.config.http_section import HttpSection
+from relay.config.memory_section import MemorySection
 from relay.config.retention_section import RetentionSection
 from relay.config.sections import (
     Account,
@@ -31,6 +32,7 @@ from relay.config.sections import (
     ViewStartPlace,
 )
 from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, MirrorSection, TiersSection
+from relay.config.toml_section import TomlSection
 
 _EXAMPLE: Final = re.compile(r"(?P<meaning>.*) Example: `(?P<example>[^`]+)`", re.DOTALL)
 
@@ -152,6 +154,7 @@ _PARTS: Final = (
     ),
     _ReferencePart("[listen]", "May be left out.", "listen.", "", ListenSection),
     _ReferencePart("[http]", "May be left out. See [METRICS.md](METRICS.md).", "http.", "", HttpSection),
+    _ReferencePart("[memory]", "May be left out. See [RUNNING.md](RUNNING.md#memory).", "memory.", "", MemorySection),
     _ReferencePart(
         "[[account]]",
         "One for each login. Without any no replica can log in. See [REPLICAS.md](REPLICAS.md).",
@@ -177,7 +180,8 @@ def page() -> str:
     for section in _PARTS:
         parts.append(f"## {section.title}\n\n{section.model.__doc__ or ''} {section.note}\n")
         schema = section.model.model_json_schema()["properties"]
-        for key, facts in schema.items():
+        for key in sorted(schema, key=lambda key: key not in section.model.__annotations__):
+            facts = schema[key]
             meaning, example = texts[section.model.__name__, key]
             required = key in section.model.model_json_schema().get("required", ())
             parts.append(
@@ -197,7 +201,7 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
     Raises: ValueError for a key of the page without a text, or without an example in it.
     """
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    modules = {sys.modules[section.model.__module__] for section in _PARTS}
+    modules = {sys.modules[owner.__module__] for section in _PARTS for owner in _owners(section.model)}
     classes = {
         node.name: node
         for module in modules
@@ -205,7 +209,7 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
         if isinstance(node, ast.ClassDef)
     }
     for section in _PARTS:
-        body = classes[section.model.__name__].body
+        body = [line for owner in _owners(section.model) for line in classes[owner.__name__].body]
         for field, text in zip(body, [*body[1:], None], strict=True):
             if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
                 continue
@@ -217,6 +221,11 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
                 raise ValueError(f"{section.model.__name__}.{key} has no text that ends with an example")
             found[section.model.__name__, key] = match["meaning"], match["example"]
     return found
+
+
+def _owners(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """The classes that the keys of a section are written in: its own, and those it shares with other sections."""
+    return [one for one in model.__mro__ if issubclass(one, TomlSection) and one is not TomlSection]
 
 
 def _facts(key: str, facts: dict[str, Any], required: bool, example: str) -> str:

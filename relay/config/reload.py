@@ -30,6 +30,7 @@ def _compared(config: Config) -> dict[str, object]:
         ("archive", dict(config.archive), ()),
         ("listen", dict(config.listen), TAKEN_OVER),
         ("http", dict(config.http), _OF_HTTP),
+        ("memory", dict(config.memory), ()),
         ("failover", dict(config.failover), ()),
     ]
     for number, source in enumerate((config.source, *config.others), start=1):

@@ -22,17 +22,21 @@ from protocol.auth.authenticator import Plugin
 from protocol.auth.credentials import Credentials
 from relay.config.collation_names import numbered_collations
 from relay.config.http_section import HttpSection
+from relay.config.memory_section import MemorySection
 from relay.config.retention_section import RetentionSection
+from relay.config.server_security import ServerSecurity
 from relay.config.text.passwords import password_text
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
 from relay.config.tiers_section import BucketSection, EncryptionSection, MirrorSection, TiersSection
 from relay.config.toml_section import TomlSection
 from relay.config.values import (
+    HostName,
     NonEmpty,
     PathText,
     Port,
     Seconds,
+    UserName,
     checked_binlog_name,
     checked_collations,
     checked_engines,
@@ -42,6 +46,7 @@ from relay.config.values import (
     checked_interval,
     checked_kinds,
     checked_plain_tables,
+    checked_printable,
     checked_source_name,
     checked_target,
     checked_uuid,
@@ -49,6 +54,7 @@ from relay.config.values import (
     checked_view_name,
 )
 from relay.process.certificates import ServerTls
+from relay.process.descriptors import Descriptors
 from relay.view.rules.settings import (
     AccountStatementPolicy,
     DependencyPolicy,
@@ -62,7 +68,6 @@ from relay.view.rules.settings import (
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]
 AckPolicy = Literal["none", "synced"]
-SslMode = Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"]
 PresentAs = Literal["source", "relay"]
 InsideTransactions = Literal["known", "all"]
 
@@ -109,7 +114,7 @@ def _without_gtid(start: Start) -> Start:
     return start
 
 
-class ServerSource(TomlSection):
+class ServerSource(ServerSecurity):
     """A running source that the relay attaches to as a replica."""
 
     kind: Literal["server"] = "server"
@@ -117,11 +122,11 @@ class ServerSource(TomlSection):
     name: Annotated[str, AfterValidator(checked_source_name)] = "source"
     """The name of the directory in the archive where the binlogs of this source are kept: 1 to 64 letters, digits,
     `_`, `-` or `.`. Example: `"shop"`"""
-    host: NonEmpty
+    host: HostName
     """Name or address of the source. Example: `"db-old.example"`"""
     port: Port = 3306
     """The port of the source. Example: `3306`"""
-    user: NonEmpty
+    user: UserName
     """The account at the source. It needs REPLICATION SLAVE. REPLICATION CLIENT lets the relay look at the list of
     binlogs before it asks for one, REFERENCES lets it record columns for audits. Example: `"repl"`"""
     password: SecretStr | None = None
@@ -146,18 +151,6 @@ class ServerSource(TomlSection):
     connects again when nothing has come for three times as long. Example: `10`"""
     connect_timeout_s: Seconds = 10.0
     """How long the relay waits for the source when it connects, logs in and asks its questions. Example: `10`"""
-    ssl_mode: SslMode = "preferred"
-    """TLS to the source. `"disabled"`: never. `"preferred"`: if the source offers it. `"required"`: always, any
-    certificate. `"verify_ca"`: the certificate must be signed by `ssl_ca`. `"verify_identity"`: it must also name
-    `host`. Only the last two stop somebody who sits between relay and source. Example: `"verify_identity"`"""
-    ssl_ca: PathText | None = None
-    """PEM file of the authority that signed the certificate of the source, for `"verify_ca"` and `"verify_identity"`.
-    Without it the authorities of the system count. Example: `"/etc/binlog-relay/source-ca.pem"`"""
-    ssl_cert: PathText | None = None
-    """PEM file with the certificate of the relay, where the source asks for one. Needs `ssl_key`. Example:
-    `"/etc/binlog-relay/client-cert.pem"`"""
-    ssl_key: PathText | None = None
-    """PEM file with the key of `ssl_cert`. Example: `"/etc/binlog-relay/client-key.pem"`"""
     ack: AckPolicy = "none"
     """`"synced"`: the relay is a semi-synchronous replica. The source waits with each commit until the relay has the
     transaction on stable storage (fdatasync), whatever `archive.sync` says. `"none"`: the source does not wait.
@@ -253,10 +246,19 @@ class ListenSection(TomlSection):
     lets them: wanted where replicas of another relay come here when that one dies. A wrong position inside a transaction is
     not refused then. Example: `"all"`"""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
-    """Most connections at the same time, replicas and clients together. One more gets error 1040. At most half of
-    them have not logged in; one more, and the one that was silent longest is closed. Each may need three file
-    descriptors: the relay raises its own limit as far as the system lets it, keeps back what the archive needs, and takes
-    fewer connections where that does not suffice (`few_descriptors` in the log). Example: `500`"""
+    """Most connections at the same time that have logged in, replicas and clients together. When all are taken, a connection of the
+    account that has most is closed for one of an account that has fewer; within one account the same goes for addresses. The
+    account and address that have most get error 1040. Each connection may need three file descriptors: the relay raises its own
+    limit as far as the system lets it, keeps back what the archive needs, and takes fewer connections where that does not suffice
+    (`few_descriptors` in the log). Example: `500`"""
+    admin_connections: Annotated[int, Field(ge=0, le=1000)] = 10
+    """So many connections more than `max_connections`, for accounts with `admin = true` only: with all others taken, an admin still
+    gets in and can end some with `KILL`. Example: `10`"""
+    max_unauthenticated: Annotated[int, Field(ge=1, le=100_000)] = 2000
+    """Most connections at the same time that have not logged in. They do not count in `max_connections`. When one more comes, the
+    address (of IPv6 the /64 network) with most such connections loses its oldest one. Each needs a file descriptor and some KB
+    of memory. The more there are, the more connections a second from one address leave others of the same address the time for
+    a login: 2,000 are two seconds at 1,000 a second. Example: `2000`"""
     handshake_timeout_s: Seconds = 10.0
     """A connection that has not logged in after so long is closed. Example: `10`"""
     present_as: PresentAs = "source"
@@ -282,6 +284,11 @@ class ListenSection(TomlSection):
     takes a new value over. Example: `20`"""
     login_block_s: Seconds = 60.0
     """How long an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
+
+    @property
+    def descriptors(self) -> Descriptors:
+        """What connections of each kind there may be, where the system gives enough descriptors."""
+        return Descriptors(self.max_connections, self.admin_connections, self.max_unauthenticated)
 
 
 class ViewStartPlace(TomlSection):
@@ -378,7 +385,7 @@ class Account(TomlSection):
     """A login for replicas."""
 
     # 96: the bytes of the longest user name of any server that can become a replica (MySQL 9: 32 characters).
-    user: Annotated[str, Field(min_length=1, max_length=96)]
+    user: Annotated[str, Field(min_length=1, max_length=96), AfterValidator(checked_printable)]
     """The user name. There may be several accounts for one user, each with its own `host`. Example: `"replica"`"""
     password: SecretStr | None = None
     """The password in clear. Write exactly one of `password`, `password_file`, `password_env`,
@@ -412,6 +419,9 @@ class Account(TomlSection):
     admin: bool = False
     """`true`: the account may STOP and START the relay at its source, CHANGE it, PURGE, FLUSH and KILL. Example:
     `true`"""
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Most connections of this account at the same time; one more gets error 1226. Left out: as many as `listen.max_connections`
+    lets in, and no more than others leave it when all are taken. SIGHUP takes a new value over. Example: `100`"""
     require_tls: bool = False
     """`true`: the account may log in over TLS only. Needs `listen.tls_cert`. Example: `true`"""
     require_client_cert: bool = False
@@ -455,6 +465,7 @@ class Config(TomlSection):
     retention: RetentionSection = RetentionSection()
     listen: ListenSection = ListenSection()
     http: HttpSection = HttpSection()
+    memory: MemorySection = MemorySection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
     views: Annotated[tuple[ViewSection, ...], Field(alias="view", strict=False)] = ()
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())

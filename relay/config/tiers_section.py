@@ -35,7 +35,7 @@ class BucketSection(TomlSection):
 
     url: Annotated[str, AfterValidator(_checked_bucket)]
     """Bucket and folder, for this archive alone: `s3://`, `gs://` (Google), `az://` (Azure: container and folder) or, for trials,
-    `file:///directory`. Example: `"s3://binlogs/relay-a"`"""
+    `file:///directory` (made with mode 0750 where it is missing). Example: `"s3://binlogs/relay-a"`"""
     endpoint: NonEmpty | None = None
     """Where the storage is, unless it is that of Amazon, Google or Azure. Example: `"https://minio.example:9000"`"""
     region: NonEmpty | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 from uuid import UUID
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from protocol.auth.credentials import Credentials
 from protocol.auth.host_pattern import HostPattern
@@ -28,7 +28,19 @@ _LAST_OF_MARIADB: Final = 4095
 Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
 PathText = Annotated[Path, Field(strict=False)]
-NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+def checked_printable(text: str) -> str:
+    """A name that logs, pages and terminals show."""
+    if not text.isprintable():
+        raise Wrong("this has characters that cannot be seen", "Write it without control characters and line ends")
+    return text
+
+
+NonEmpty = Annotated[str, Field(min_length=1), AfterValidator(checked_printable)]
+HostName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(checked_printable)]
+UserName = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(checked_printable)]
+"""128 characters: what MariaDB has; MySQL has 32."""
 
 
 _INTERVAL = re.compile(r"([1-9][0-9]{0,4})([hd])")

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from protocol.dependencies import write_set_codes as codes
+from protocol.sql.engines import names_of_engines, takes_foreign_keys
 from relay.dependencies.text_comparison import same_collation, text_form
 from relay.schema_history.table_agreement import columns_fit, type_parts
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, TableName, takes_foreign_keys
+from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, TableName
 
 _RAW: Final = frozenset(
     (
@@ -34,9 +35,8 @@ _TEXTS: Final = frozenset(("char", "varchar", "text"))
 _TWO_FORMATS: Final = frozenset(("time", "datetime", "timestamp"))
 """Columns from before MySQL 5.6 have other bytes."""
 _CASCADES: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
-_APART: Final = frozenset(("", "innodb", "myisam", "memory", "heap", "csv", "blackhole"))
-"""Engines whose rows have nothing in common but their keys. Those of MERGE and FEDERATED are the rows of other tables, too; ARCHIVE
-takes numbers of an AUTO_INCREMENT column in ascending order only. "": the servers' default one."""
+_DEFAULT_ENGINE: Final = ""
+_APART: Final = {_DEFAULT_ENGINE} | names_of_engines(lambda engine: engine.only_keys_connect_rows)
 _ASCENDING: Final = "FTS_DOC_ID"
 """Where a column is called so, InnoDB takes rows of a table with a FULLTEXT key in ascending order of it only."""
 _NO_PREFIX: Final = 0

@@ -13,11 +13,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from protocol.binlog.fields import Fields
-from protocol.binlog.schema.table_columns import decode_table_columns
+from protocol.binlog.table_map import decode_table_map
 from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
+from protocol.sql.engines import takes_foreign_keys
 from relay.dependencies.definitions_passed import definitions_in
 from relay.dependencies.key_plans import TablePlan, plan_of, serial_plan
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
@@ -32,7 +32,7 @@ from relay.schema_history.schema_record import (
     table_of_line,
 )
 from relay.schema_history.schema_state import SchemaState
-from relay.schema_history.tables.source_table import ForeignKey, Table, TableName, takes_foreign_keys
+from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.translate.passed_tables import CountedTable
 
@@ -226,15 +226,12 @@ class SourceTables:
 
     def plan(self, table_map: bytes, id_size: int) -> "array[int]":
         """For `WriteSets.add_plan`. table_map: the event's body, whose table id has `id_size` bytes."""
-        fields = Fields(table_map)
         name = ("", "")
         try:
-            fields.skip(id_size + 2)
-            schema = fields.take(fields.lenenc_int())
-            fields.skip(1)
-            name = (schema.decode(), fields.take(fields.lenenc_int()).decode())
-            columns = decode_table_columns(table_map, id_size, False).columns
-            types = bytes(column.type for column in columns)
+            table = decode_table_map(table_map, id_size)
+            name = (table.schema_bytes.decode(), table.table_bytes.decode())
+            columns = table.columns
+            types = bytes(column.real_type for column in columns)
             plan = plan_of(name, types, [column.arguments for column in columns], self)
         except (ProtocolError, UnicodeDecodeError):
             plan = serial_plan("table_unknown")

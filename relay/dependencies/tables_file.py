@@ -11,6 +11,7 @@ from pathlib import Path
 from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
 from relay.dependencies.source_tables import SourceTables, shortened, taken_lines
+from relay.disk.file_calls import read_file
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import recorded_lines
 from relay.schema_history.schema_record import parse_lines
@@ -26,7 +27,7 @@ def tables_path(made: Path, view: str) -> Path:
 def read_tables(made: Path, view: str) -> SourceTables:
     """What is kept; nothing is known where nothing is. Blocking. Raises: OSError."""
     try:
-        data = tables_path(made, view).read_bytes()
+        data = read_file(tables_path(made, view))
     except FileNotFoundError:
         data = b""
     return SourceTables(parse_lines(data))
@@ -51,7 +52,7 @@ class TablesFile:
         if not self.path.exists():
             lines = taken_lines(recorded_lines(self._source), file, place)
             replace_file(self._layer, self.path, "".join(lines).encode())
-        return SourceTables(parse_lines(self.path.read_bytes()))
+        return SourceTables(parse_lines(read_file(self.path)))
 
     def recorded_now(self) -> tuple[int, int]:
         """Tells one state of what is recorded from another."""
@@ -73,9 +74,9 @@ class TablesFile:
         if not tables.is_long_before(place):
             return tables
         self.save(tables)
-        lines = shortened(list(parse_lines(self.path.read_bytes())), oldest, place)
+        lines = shortened(list(parse_lines(read_file(self.path))), oldest, place)
         replace_file(self._layer, self.path, "".join(lines).encode())
-        made = SourceTables(parse_lines(self.path.read_bytes()))
+        made = SourceTables(parse_lines(read_file(self.path)))
         made.lacks_some = tables.lacks_some
         return made
 
@@ -84,9 +85,9 @@ class TablesFile:
         data = "".join(tables.unsaved).encode()
         if not data:
             return
-        fd = self._layer.open_write(self.path)
+        fd = self._layer.open_alone(self.path)
         try:
-            kept = self.path.read_bytes()
+            kept = read_file(self.path)
             size = kept.rfind(b"\n") + 1  # behind it is what is left of a write that failed
             write_all(self._layer, fd, [data], size, len(data))
             self._layer.truncate(fd, size + len(data))

@@ -7,8 +7,9 @@ from typing import Final
 
 from cryptography import x509
 
+from protocol.printable import printable
 from relay.config import Config
-from relay.doctor.doctor_line import DoctorLine, Level, printable
+from relay.doctor.doctor_line import DoctorLine, Level
 
 _WARNING_DAYS: Final = 30
 

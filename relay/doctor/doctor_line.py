@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 Level = Literal["ok", "unknown", "warning", "problem"]
-
-_LONGEST_TEXT: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +29,6 @@ class DoctorLine:
             "what": self.what,
             "cure": self.cure or None,
         }
-
-
-def printable(text: str) -> str:
-    """What servers and files call themselves, as a terminal may be shown it: no escapes, one line, bounded."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
-    return shown if len(shown) <= _LONGEST_TEXT else shown[:_LONGEST_TEXT] + "…"
 
 
 def is_worse(lines: Iterable[DoctorLine], *, strict: bool) -> bool:

@@ -10,14 +10,16 @@ from typing import Final
 
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed
+from protocol.printable import printable
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, UUID_NAME
 from relay.config import Config, DirectorySource, ServerSource
+from relay.disk.file_calls import read_file
 from relay.doctor.certificate_judgement import certificate_lines, shown_certificate_line
-from relay.doctor.doctor_line import DoctorLine, printable
+from relay.doctor.doctor_line import DoctorLine
 from relay.doctor.machine_judgement import archive_rate, machine_lines, relay_pid
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.replica_judgement import replica_lines
@@ -31,6 +33,8 @@ from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 DEFAULT_LIMIT_S: Final = 30.0
 _VERIFYING: Final = ("verify_ca", "verify_identity")
+_SOURCE: Final = ("source", "the source")
+_REPLICA: Final = ("--replica", "the replica")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class _Reached:
 async def examine(config: Config, replicas: Sequence[ServerSource], limit_s: float) -> list[DoctorLine]:
     """All lines. replicas: how to reach those whose settings are to be looked at. limit_s: for each server's answers together."""
     files = await asyncio.to_thread(_archived, config.archive_directory)
-    asked = await asyncio.gather(*(_reach(one, limit_s) for one in (*config.sources, *replicas)))
+    asked = await asyncio.gather(
+        *(_reach(one, limit_s) for one in config.sources), *(_reach(one, limit_s, _REPLICA) for one in replicas)
+    )
     sources, behind = asked[: len(config.sources)], asked[len(config.sources) :]
     own = await asyncio.to_thread(_own_place, config)
     now = datetime.datetime.now(datetime.UTC)
@@ -79,11 +85,12 @@ def _configuration_lines(config: Config) -> list[DoctorLine]:
     return found or [DoctorLine("relay.toml", "configuration", "ok", "no mistakes, no advice")]
 
 
-async def _reach(settings: ServerSource, limit_s: float) -> _Reached:
+async def _reach(settings: ServerSource, limit_s: float, names: tuple[str, str] = _SOURCE) -> _Reached:
+    """names: section and whose server it is, as in `SourceTls`."""
     connection: SourceConnection | None = None
     try:
         async with asyncio.timeout(limit_s):
-            connection = await open_source(settings, needs_binlog=False)
+            connection = await open_source(settings, needs_binlog=False, section=names[0], who=names[1])
             answers = await ask(connection)
             rate = None
             if isinstance(answers, ServerAnswers) and answers.binlogs:
@@ -161,7 +168,7 @@ def _own_place(config: Config) -> OwnPlace:
     directory = config.archive_directory
     server_id = config.sources[0].server_id if config.sources else 0
     try:
-        uuid: str | None = (directory / UUID_NAME).read_text(encoding="ascii").strip()
+        uuid: str | None = read_file(directory / UUID_NAME).decode("ascii").strip()
     except (OSError, ValueError):
         uuid = None
     registration = own_registration(server_id, config.listen.port)

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.files import FILE_MODE, LOCK_NAME, TEMPORARY_SUFFIX, FileLayer
+from protocol.printable import printable
+from relay.archive.storage.files import LOCK_NAME, TEMPORARY_SUFFIX, FileLayer
 from relay.commands.archive_place import try_archive_place
 from relay.commands.outcome import CommandFailed
 from relay.config import Config
-from relay.doctor.doctor_line import DoctorLine, printable
+from relay.disk.file_calls import make_new_file, remove_file
+from relay.doctor.doctor_line import DoctorLine
 from relay.doctor.port_judgement import http_lines, port_line
 from relay.doctor.retention_judgement import DiskRoom, retention_lines
 from relay.doctor.source_judgement import shown_bytes
@@ -108,7 +110,7 @@ def sync_verdict(about: str, median_s: float, longest_s: float) -> DoctorLine:
 
 def _sync_times(place: Path) -> list[float]:
     path = place / f"doctor-{os.getpid()}{TEMPORARY_SUFFIX}"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    fd = make_new_file(path)
     try:
         took: list[float] = []
         begun = time.monotonic()
@@ -120,7 +122,7 @@ def _sync_times(place: Path) -> list[float]:
         return took
     finally:
         os.close(fd)
-        path.unlink()
+        remove_file(path)
 
 
 def space_line(
@@ -163,7 +165,7 @@ def _file_system(place: Path) -> str | None:
 
 
 def _descriptor_line(config: Config, pid: int | None) -> DoctorLine:
-    wanted = wanted_descriptors(config.listen.max_connections, len(config.views))
+    wanted = wanted_descriptors(config.listen.descriptors, len(config.views))
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     whose = "of this shell; a service has its own, LimitNOFILE="
     if pid is not None:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from protocol.printable import printable
 from relay.config import Config
-from relay.doctor.doctor_line import DoctorLine, printable
+from relay.doctor.doctor_line import DoctorLine
 from relay.doctor.server_answers import ServerAnswers
 from relay.doctor.source_judgement import clock_line
 

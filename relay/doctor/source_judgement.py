@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.printable import printable
 from relay.archive.storage.files import UUID_NAME
 from relay.config import Config, ServerSource
-from relay.doctor.doctor_line import DoctorLine, Level, printable
+from relay.doctor.doctor_line import DoctorLine, Level
 from relay.doctor.server_answers import ServerAnswers
 from relay.upstream.source.identity import ListedReplica, Registration
 

@@ -2,17 +2,24 @@
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import Final
 
+from protocol.auth.account import Account
 from protocol.errors import AnsweredError, ErrorCode
+from relay.downstream.connection.account_shares import AccountShares
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.login_guard import LoginGuard
 from relay.downstream.connection.replica_session import Session
-from relay.downstream.connection.strangers import Strangers
 from relay.downstream.connection.traffic import Traffic
 from relay.downstream.connection.user_locks import UserLocks
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.stream.acknowledgements import AcknowledgementSums, semi_sync_status
+from relay.fairness.address_group import address_group
+from relay.fairness.fair_places import FairPlaces
+from relay.process.background import guarded
+from relay.process.freed_memory import FreedMemory
+from relay.process.memory_budget import MemoryBudget
 
 _REMEMBERED_ENDS: Final = 64
 
@@ -26,10 +33,15 @@ class Clients:
         self.traffic = Traffic()
         self.acknowledgement_sums = AcknowledgementSums()
         self.locks = UserLocks()
+        self.memory = MemoryBudget(options.memory_bytes, _call_soon, FreedMemory().freed)
+        """What all of them make the relay hold in memory."""
         self._asks_for_acks = options.presentation.semi_sync
         self._ids = itertools.count(1)
         self._sessions: dict[int, Session] = {}
-        self._strangers = Strangers[Session](max(1, self.max_connections // 2))
+        self._max_strangers = options.max_unauthenticated
+        self._strangers = FairPlaces[Session]()
+        """Who has not logged in, by address, also those that got an error in place of a greeting and are not gone yet."""
+        self._shares = AccountShares[Session](options.max_connections, options.admin_connections)
         # MariaDB's semi-sync replica closes its connection, then has it killed by another one, and complains if it is not
         # there: users of connections that ended, by id, a few.
         self._left: dict[int, str] = {}
@@ -64,29 +76,51 @@ class Clients:
         return next(self._ids)
 
     def refusal(self, host: str) -> AnsweredError | None:
-        """What a connection from `host` is sent instead of a greeting; None: there is room for it now."""
-        blocked = self.guard.refusal(host, asyncio.get_running_loop().time())
-        if blocked is not None:
-            return blocked
-        if self._strangers.is_full:
-            self._send_a_stranger_away("the share of those who have not logged in")
-        elif len(self._sessions) >= self.max_connections and not self._send_a_stranger_away("listen.max_connections"):
-            return AnsweredError(ErrorCode.ER_CON_COUNT_ERROR, "Too many connections")
-        return None
+        """What a connection from `host` is sent instead of a greeting; None: it is greeted."""
+        return self.guard.refusal(host, asyncio.get_running_loop().time())
 
     def add(self, connection_id: int, session: Session) -> None:
         """It is greeted."""
         self._sessions[connection_id] = session
-        self._strangers.add(connection_id, session)
         self.traffic.most_connections = max(self.traffic.most_connections, len(self._sessions))
+        self.add_stranger(session)
 
-    def spoke(self, session: Session) -> None:
-        """Its first bytes came."""
-        self._strangers.spoke(session.client.connection_id)
+    def add_stranger(self, session: Session) -> None:
+        """It has come, greeted or refused, and takes a place until it has logged in or is gone.
 
-    def logged_in(self, session: Session) -> None:
-        """It is no stranger any more."""
-        self._strangers.discard(session.client.connection_id)
+        Where there are too many, the address that has most loses the one that came first. A login is a matter of a few round
+        trips, so who came first has had the time for it; whether it has said something is nothing that a peer could not choose.
+        """
+        self._strangers.add(session, address_group(session.client.host))
+        while len(self._strangers) > self._max_strangers:
+            first = self._strangers.first_to_go()
+            assert first is not None
+            first.log.sent_away_before_login()
+            self._end(first)
+
+    def admit_login(self, session: Session, account: Account) -> AnsweredError | None:
+        """A right password was given: takes one of the places of those who have logged in. The error where there is none."""
+        refused = self._shares.refusal(account)
+        if refused is not None:
+            return refused
+        address = address_group(session.client.host)
+        if self._shares.is_full(account):
+            candidates = self._shares.candidates(account, address)
+            if not candidates:
+                return AnsweredError(ErrorCode.ER_CON_COUNT_ERROR, "Too many connections")
+            # Who is sent a stream would have to begin it again.
+            evicted = next((one for one in candidates if one.dump is None), candidates[0])
+            evicted.log.evicted(newcomer=account.user)
+            self._end(evicted)
+        self._strangers.discard(session)
+        self._shares.add(session, account, address)
+        return None
+
+    def _end(self, session: Session) -> None:
+        """Ends it now, and gives its place to others at once."""
+        self._strangers.discard(session)
+        self._shares.discard(session)
+        session.abort()
 
     def gone(self, session: Session) -> None:
         """The connection ended."""
@@ -96,21 +130,10 @@ class Clients:
             self._left[client.connection_id] = client.user
             if len(self._left) > _REMEMBERED_ENDS:
                 del self._left[next(iter(self._left))]
-        self._strangers.discard(client.connection_id)
+        self._strangers.discard(session)
+        self._shares.discard(session)
         if not self._sessions:
             self._empty.set()
-
-    def _send_a_stranger_away(self, note: str) -> bool:
-        """Makes room: ends the connection that has been silent longest without a login, so that strangers cannot lock replicas
-        out. note: of what there are too many."""
-        found = self._strangers.pop_idlest()
-        if found is None:
-            return False
-        connection_id, stranger = found
-        stranger.log.stranger("stranger_sent_away", note=note)
-        del self._sessions[connection_id]
-        stranger.abort()
-        return True
 
     # --- what the console shows and does ----------------------------------------------------------------------------
 
@@ -139,3 +162,7 @@ class Clients:
     def forgive_logins(self) -> None:
         """Forgets failed logins: blocked addresses may try again."""
         self.guard.forget()
+
+
+def _call_soon(look: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(guarded(look, "looking for who holds most memory", lambda _fault: None))

@@ -27,6 +27,7 @@ from relay.process.background import tell_fault
 _KEPT_OUTPUTS: Final = 8
 _FIRST_WITH_GTIDS: Final = (5, 6, 5)
 _OLDEST_SHOWN: Final = "5.6.51"
+_HEARTBEATS_A_SECOND: Final = 2000
 """The version that a view of an older source shows: its binlogs have what that one had, GTIDs and version 2 of row events."""
 
 
@@ -168,7 +169,7 @@ class ServedArchive:
             there = other.client
             if other.served is not self or other.leaving is None:
                 continue
-            if ReplicaIdentity(there.server_id, there.replica_uuid) == identity:
+            if ReplicaIdentity.of(there.server_id, there.replica_uuid, there.user) == identity:
                 await other.leaving.wait()
 
     def wait_at_edge(self, dump: Dump) -> None:
@@ -178,6 +179,11 @@ class ServedArchive:
     def leave_edge(self, dump: Dump) -> None:
         """`dump` has ended: an archive that does not grow any more would keep it for ever."""
         self._edge.discard(dump)
+
+    def shortest_silence_s(self) -> float:
+        """Between two heartbeats of one stream: of those that wait for the archive to grow, whatever they ask for, so many a second
+        take little of the loop."""
+        return len(self._edge) / _HEARTBEATS_A_SECOND
 
     def next_move(self) -> asyncio.Event:
         """Is set when the archive grows from now on."""

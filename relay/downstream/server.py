@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
 
@@ -19,15 +20,21 @@ from protocol.statements.requests import ShowStatistics, UseLocks
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.downstream.clients import Clients
+from relay.downstream.connection.client import Client
+from relay.downstream.connection.line_bounds import LineBounds
 from relay.downstream.connection.replica_session import Session, StatementAnswers
-from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.served_archive import ServedArchive
 from relay.downstream.served_views import ServedViews
 from relay.downstream.stream.dump import replaced_by_newer
-from relay.process.background import guarded
+from relay.fairness.accepting import Accepting
+from relay.fairness.address_group import address_group
+from relay.fairness.fair_pool import TURN, FairPool
+from relay.fairness.fair_queue import Rank, Turn
+from relay.fairness.rounds import Rounds
+from relay.process.background import begin_task, guarded
 from relay.process.certificates import ServerTls, described
 
 _INPUT_BYTES: Final = 65536
@@ -53,25 +60,27 @@ class DownstreamServer:
         self.clients = clients or Clients(options)
         self.mirror = ServedArchive(archive, self.clients, options, source, console)
         self.views = views or ServedViews()
-        # One at a time: whoever guesses passwords gets no more of the machine than a thread.
-        self.checks: Executor = ThreadPoolExecutor(1, thread_name_prefix="login-check")
-        self.handshakes: Executor = ThreadPoolExecutor(2, thread_name_prefix="tls-handshake")
+        # One at a time, by turns: whoever guesses passwords gets no more of the machine than a thread.
+        self.checks: Executor = FairPool(1, "login-check", newest_first=True)
+        self.handshakes: Executor = FairPool(2, "tls-handshake", newest_first=True)
         self.tls = options.tls
-        self.stranger_log = StrangerLog()
-        self.accounts = Accounts(accounts, secret=os.urandom(32))
+        self.line_bounds = LineBounds()
+        self.accounts = Accounts(accounts, secret=options.decoy_secret or os.urandom(32))
         self._prepare_key()
         self.traffic = self.clients.traffic
         self.acknowledgement_sums = self.clients.acknowledgement_sums
+        self.memory = self.clients.memory
+        self.rounds = Rounds()
         self._backlog = options.backlog
         self.limits = Limits(login_wait_s=options.handshake_timeout_s)
         self.input_view = memoryview(bytearray(_INPUT_BYTES))
-        self._server: asyncio.Server | None = None
+        self._accepting: Accepting | None = None
         self._closing = False
         self._started_at = 0.0
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     def replace_accounts(self, accounts: Iterable[Account]) -> None:
-        """Logins from now on; who is connected stays."""
+        """Whoever is not logged in by now is judged by these; who is stays."""
         self.accounts = self.accounts.replaced(accounts)
         self._prepare_key()
 
@@ -92,7 +101,7 @@ class DownstreamServer:
     @property
     def port(self) -> int:
         """The port that is listened on; 0 when none is."""
-        return int(self._server.sockets[0].getsockname()[1]) if self._server and self._server.sockets else 0
+        return self._accepting.port if self._accepting is not None else 0
 
     @property
     def sessions(self) -> list[Session]:
@@ -103,7 +112,8 @@ class DownstreamServer:
         """Listens. Raises: OSError, for instance when the port is taken."""
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
-        self._server = await loop.create_server(lambda: Session(self), host, port, backlog=self._backlog)
+        self._accepting = Accepting(self._came, self._backlog)
+        await self._accepting.begin(host, port)
         self.mirror.begin()
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
@@ -112,8 +122,8 @@ class DownstreamServer:
         if self._closing:
             return
         self._closing = True
-        if self._server is not None:
-            self._server.close()
+        if self._accepting is not None:
+            self._accepting.close()
         self.mirror.rest()
         self.views.rest()
         for session in self.sessions:
@@ -128,6 +138,10 @@ class DownstreamServer:
         self.handshakes.shutdown(wait=False, cancel_futures=True)
         self._log.info("stopped_listening")
 
+    def _came(self, accepted: socket.socket, _address: str) -> None:
+        made = asyncio.get_running_loop().connect_accepted_socket(lambda: Session(self), accepted)
+        begin_task(made, "taking a connection", expected=(OSError,))
+
     async def _until_empty(self) -> None:
         """Waits until nobody is connected, half a second at most."""
         with contextlib.suppress(TimeoutError):
@@ -138,10 +152,11 @@ class DownstreamServer:
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
         connection_id = self.clients.came()
-        if self._closing:
-            return AnsweredError(ErrorCode.ER_SERVER_SHUTDOWN, "Server shutdown in progress")
         refused = self.clients.refusal(session.client.host)
+        if self._closing:
+            refused = AnsweredError(ErrorCode.ER_SERVER_SHUTDOWN, "Server shutdown in progress")
         if refused is not None:
+            self.clients.add_stranger(session)
             return refused
         self.clients.add(connection_id, session)
         return connection_id, self.mirror.facts(self.port)
@@ -175,7 +190,9 @@ class DownstreamServer:
                 session.answers, facts = answers, self._facts_without(account.view)
             else:
                 session.served, facts = served, served.facts(self.port)
-        self.clients.logged_in(session)
+        refused = self.clients.admit_login(session, account)
+        if refused is not None:
+            return Ruling(hold_s, refused, "too many connections")
         return Ruling(hold_s, facts=facts)
 
     def _facts_without(self, view: str) -> SourceFacts:
@@ -194,9 +211,13 @@ class DownstreamServer:
         view = session.status().view
         return _OPENED.format(view) if view is not None and self.views.find(view) is not None else None
 
-    def spoke(self, session: Session) -> None:
-        """Its first bytes came."""
-        self.clients.spoke(session)
+    def turn_of(self, session: Session) -> Turn:
+        """By whose turn threads work for it: its account's, of an account by addresses; of a stranger its address's."""
+        client = session.client
+        address = address_group(client.host)
+        if client.user:
+            return Turn(client.user, address, Rank.FIRST if client.is_admin else Rank.KNOWN)
+        return Turn(address, rank=Rank.KNOWN if self.clients.guard.knows(client.host) else Rank.UNKNOWN)
 
     def gone(self, session: Session) -> None:
         """The connection ended."""
@@ -204,6 +225,7 @@ class DownstreamServer:
 
     async def answer_request(self, session: Session, request: Request) -> GivenAnswer:
         """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+        TURN.set(self.turn_of(session))
         if isinstance(request, KillConnection):
             return self._kill(session, request.connection_id, query_only=request.query_only)
         if isinstance(request, UseLocks):
@@ -235,7 +257,7 @@ class DownstreamServer:
             if target is not session:
                 target.interrupt()
             return Done()
-        self._log.info("connection_killed", connection_id=connection_id, user=user, killed_user=target.client.user)
+        session.log.killed(connection_id, target.client.user)
         asyncio.get_running_loop().call_soon(target.abort)
         return Done()
 
@@ -244,11 +266,13 @@ class DownstreamServer:
 
         An older request that is still held ends too: begun later, it would take the place of this newer one. Both may be of
         different archives: a replica that moves to a view is not kept waiting by what is left of its stream from the mirror,
-        and nobody needs to read both.
+        and nobody needs to read both. Only one of the same account, or from the same address, is ended: a uuid is no proof.
         """
         here = session.client
         if not here.server_id:
             return
+        sharing: list[Client] = []
+        foreign: list[Client] = []
         for other in self.sessions:
             there = other.client
             if other is session or not there.server_id:
@@ -261,18 +285,26 @@ class DownstreamServer:
                 if here.replica_uuid
                 else not there.replica_uuid and there.server_id == here.server_id
             )
-            if same:
+            if same and (there.user == here.user or there.host == here.host):
                 other.stop(replaced_by_newer())
+            elif same:
+                foreign.append(there)
             elif there.server_id == here.server_id and here.replica_uuid and there.replica_uuid:
-                self._log.warning(
-                    "server_id_shared",
-                    server_id=here.server_id,
-                    replica_address=here.address,
-                    uuid=here.replica_uuid,
-                    other_address=there.address,
-                    other_uuid=there.replica_uuid,
-                    advice="Two replicas have one server_id: give each its own, or one skips what the other wrote.",
-                )
+                sharing.append(there)
+        if foreign:
+            session.log.shares(
+                "replica_uuid_shared",
+                foreign,
+                "Another account's replica says that it is this one. If it is, end its old connection with KILL; if two servers "
+                "have one uuid, remove auto.cnf of one of them and restart it.",
+            )
+        if sharing:
+            # One line, however many there are: each new one of hundreds would be told with each of the others.
+            session.log.shares(
+                "server_id_shared",
+                sharing,
+                "Two replicas have one server_id: give each its own, or one skips what the other wrote.",
+            )
 
 
 _OPENED: Final = "The view {} was opened since this connection began: connect again"

@@ -1,5 +1,6 @@
 """`binlog-relay archive export`: a stretch of the archive as plain binlogs, and what was written, as text or JSON lines."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -7,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
+from relay.disk.file_calls import make_directory
 from relay.export.export_errors import ExportDamaged, ExportRefused
 from relay.export.export_place import PlaceSearch
 from relay.export.export_plan import ExportPlan, plan_export
 from relay.export.export_tally import ExportedTransaction, ExportTally
-from relay.export.export_target import export_target
 from relay.export.exporting import WrittenFile, write_export
 from relay.export.filter_report import MOST_LISTED, FilterReport
 from relay.export.filtered_copy import TableFilter
@@ -24,6 +26,7 @@ from relay.export.table_choice import TableChoice
 from relay.packed_reads.archive_layer import layer_of
 
 UNDECIDED_RULES: Final = ("refuse", "keep", "leave-out")
+_UNFINISHED: Final = ".exporting"
 _SHOWN_STATEMENTS: Final = 20
 
 
@@ -266,3 +269,23 @@ def _print_filter(outcome: ExportOutcome, filter: TableFilter) -> None:
         f"Of {filter.choice}: {report.rows_kept} events with rows were written, {report.rows_left_out} of other tables were left "
         f"out; {outcome.tally.left_out} transactions have none of it and were left out.\n"
     )
+
+
+@contextlib.contextmanager
+def export_target(out: Path) -> Iterator[Path]:
+    """Gives a directory to write into, which becomes `out` behind the block, durably; after an error it is removed.
+
+    What an earlier export left there that was killed is removed first. Raises: ExportRefused; OSError.
+    """
+    out = out.absolute()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ExportRefused(
+            f"{out} is there already and is not empty: an export makes its own directory. Name another --out."
+        )
+    making = out.with_name(f".{out.name}{_UNFINISHED}")
+    make_directory(making)
+    try:
+        with whole_directory(making, out):
+            yield making
+    except DirectoryBusy:
+        raise ExportRefused(f"Another export is writing to {out}. Wait for it, or name another --out.") from None

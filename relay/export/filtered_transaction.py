@@ -12,13 +12,12 @@ from protocol.binlog.gtid_event import decode_gtid, encode_gtid
 from protocol.binlog.gtid_tagged import decode_gtid_tagged, encode_gtid_tagged
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT
 from protocol.binlog.query import decode_execute_load_query, decode_query, decode_query_compressed
-from protocol.binlog.rows_event import STATEMENT_END, decode_rows_event
+from protocol.binlog.rows_event import ROWS_EVENTS, STATEMENT_END, decode_rows_event
 from protocol.binlog.statement_text import one_line
-from protocol.binlog.table_map import decode_table_map
+from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.xa_prepare import decode_xa_prepare
 from relay.export.table_choice import TableChoice
 
-_ROWS: Final = frozenset((20, 21, 22, 23, 24, 25, 30, 31, 32, 39, 166, 167, 168, 169, 170, 171))
 _SEEDS: Final = frozenset((EventType.INTVAR, EventType.RAND, EventType.USER_VAR))
 _ABOUT_NEXT: Final = frozenset((EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS))
 _GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
@@ -200,7 +199,7 @@ class FilteredTransaction:
     def take(self, event: SeenEvent) -> None:
         """The next one."""
         kind = event.type
-        if kind in _ROWS:
+        if kind in ROWS_EVENTS:
             self._rows(event)
         elif kind == EventType.TABLE_MAP:
             self._table_map(event)
@@ -256,7 +255,7 @@ class FilteredTransaction:
     # --- rows ------------------------------------------------------------------------------------------------------------
 
     def _table_map(self, event: SeenEvent) -> None:
-        table = decode_table_map(event.body, self._format)
+        table = decode_table_map(event.body, table_id_bytes(self._format.post_header_length(event.type)))
         wanted = self._choice.wants(table.schema, table.table)
         self.tables.add((table.schema, table.table))
         self._wanted[table.table_id] = wanted
@@ -268,7 +267,7 @@ class FilteredTransaction:
         wanted = self._wanted.get(rows.table_id)
         # One without rows only ends a statement: it is of no table.
         if wanted or (wanted is None and self._last_rows >= 0):
-            flags_at = 4 if self._format.post_header_length(event.type) == 6 else 6
+            flags_at = table_id_bytes(self._format.post_header_length(event.type))
             self._last_rows = len(self._events)
             self._add(KeptEvent(event.offset, event.size, flags_at=flags_at))
             self.rows_kept += 1
@@ -324,7 +323,7 @@ class FilteredTransaction:
         if event.type == EventType.DELETE_FILE:
             return None
         if event.type == EventType.EXECUTE_LOAD_QUERY:
-            return one_line(decode_execute_load_query(event.body, self._format).query.text[: 4 * _SHOWN_CHARACTERS])
+            return one_line(decode_execute_load_query(event.body, self._format).text[: 4 * _SHOWN_CHARACTERS])
         return "LOAD DATA"
 
     # --- compressed transactions -----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.sql.engines import engine_of, has_transactions
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
@@ -63,13 +64,6 @@ CHANGE_COLUMNS: Final = pa.schema(
 )
 """Of a table's changes: one row for each changed row, in (sequence, row); definitions have rows below 0, and
 a rename the other tables' names in `before` and `after`."""
-# Engines that keep what a ROLLBACK takes back elsewhere.
-_KEEPS: Final = frozenset(
-    ("myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam", "federated")
-)
-_SURE: Final = frozenset(("innodb", "rocksdb", "tokudb", "ndbcluster", "ndb"))
-_ELSEWHERE: Final = frozenset(("blackhole", "merge", "mrg_myisam", "federated", "connect", "spider"))
-"""Engines of tables that show other rows than were brought to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +189,7 @@ class FedTable:
     def _kept(self, rows: PartRows, batch: FeedBatch, engine: str) -> PartRows:
         """The rows without those that the source took back, or has not decided about."""
         away = set(batch.prepared)
-        if engine not in _KEEPS:
+        if has_transactions(engine) is not False:
             away |= batch.rolled_back
         return rows.but(away) if away else rows
 
@@ -230,7 +224,7 @@ class FedTable:
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)
-        if known.engine.lower() in _ELSEWHERE:
+        if (at_source := engine_of(known.engine)) is not None and at_source.rows_elsewhere:
             first = FeedPlace.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
             self.mark_stale(self.current, unseen_at(first.version, f"a table of engine {known.engine} has other rows"))
         key = lake_key(known) if told.key else OWN_NAME
@@ -444,7 +438,7 @@ class FedTable:
         for version in sorted(batch.prepared & places):
             part.unseen.append(unseen_at(version, "an XA transaction that was prepared"))
         engine = self._engine(part, batch)
-        if engine not in _KEEPS and engine not in _SURE:
+        if has_transactions(engine) is None:
             for version in sorted(batch.rolled_back & places):
                 part.unseen.append(unseen_at(version, "a transaction that was rolled back; its engine is not known"))
 

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from relay.config.model_problems import model_problem
+from relay.config.server_security import ServerSecurity
 from relay.config.text.passwords import password_text
-from relay.config.text.problems import ConfigError, Wrong
+from relay.config.text.problems import ConfigError, Findings, Wrong
+from relay.config.text.tls_files import check_server_files
 from relay.config.text.toml_text import read_toml
 from relay.config.toml_section import TomlSection
-from relay.config.values import NonEmpty, PathText, Port
+from relay.config.values import HostName, NonEmpty, PathText, Port, UserName
 
 
 class StorageSection(TomlSection):
@@ -47,12 +49,12 @@ class StorageSection(TomlSection):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class FeedSource(TomlSection):
+class FeedSource(ServerSecurity):
     """[feed.source]: the source itself, for snapshots and `feed verify`. The account needs SELECT and REPLICATION CLIENT."""
 
-    host: NonEmpty
+    host: HostName
     port: Port = 3306
-    user: NonEmpty
+    user: UserName
     password: SecretStr | None = None
     password_file: PathText | None = None
     password_env: NonEmpty | None = None
@@ -128,6 +130,12 @@ class FeedConfig(TomlSection):
 def load_feed_config(path: Path) -> FeedSection:
     """Reads feed.toml. Raises: ConfigError, with all mistakes."""
     data: dict[str, Any] = read_toml(path, "docs/FEED.md has samples")
+    findings = Findings()
+    source = data["feed"].get("source") if isinstance(data.get("feed"), dict) else None
+    if isinstance(source, dict):
+        check_server_files("feed.source", source, findings)
+    if findings.problems:
+        raise ConfigError(path, findings.problems)
     try:
         return FeedConfig.model_validate(data).section
     except ValidationError as error:

@@ -101,7 +101,7 @@ class Api:
 
     async def _replicas(self, query: QueryParameters) -> Json:
         offset, limit = _paging(query)
-        return answers.replicas(self._watch.snapshot(), offset, limit)
+        return dict(await self._in_thread(answers.replicas, self._watch.snapshot(), offset, limit))
 
     async def _history(self, query: QueryParameters) -> Json:
         resolution = query.word("resolution", "coarse", ("coarse", "fine"))

@@ -1,22 +1,46 @@
-"""aiohttp's server with bounds: so many connections, and each of them only so long at a time with a request or an answer."""
+"""aiohttp's server with bounds: so many connections, and each of them only so long at a time with a request or an answer.
+
+With too many, the address that has most loses one: one that waits for its next request, else the one whose request has been incomplete
+for longest, else the one that has been answered for longest. The newcomer stays.
+"""
 
 import asyncio
 import logging
+import socket
+import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from enum import IntEnum
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from relay.fairness.accepting import Accepting
+from relay.fairness.address_group import address_group
+from relay.fairness.fair_places import FairPlaces
+from relay.fairness.fair_pool import FairPool
+from relay.fairness.fair_queue import Turn
+from relay.http.tls_connection import TlsConnection
+from relay.process.background import begin_task
+
 Answerer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+"""Of each answer that says nothing else."""
 _IDLE_S: Final = 75.0
 """A monitor that comes once a minute keeps its connection."""
 _LONGEST_LINE: Final = 4096
 _LONGEST_FIELD: Final = 4096
 _MOST_HEADERS: Final = 64
 _MOST_UNREAD: Final = 16 << 10
+_BACKLOG: Final = 128
 
 # What aiohttp would log of each malformed request has nothing that the counts do not say, and as many lines as a peer wants.
 _silent = logging.getLogger("relay.http.aiohttp")
@@ -24,34 +48,77 @@ _silent.addHandler(logging.NullHandler())
 _silent.propagate = False
 
 
+class RequestPhase(IntEnum):
+    """What a connection waits for. With too many connections those of the first phase go first."""
+
+    IDLE = 0
+    ASKING = 1
+    ANSWERED = 2
+
+
 class BoundedConnection(RequestHandler):
     """One connection. It is closed when a deadline passes: for a request, for its answer, for the next request."""
 
-    __slots__ = ("_bounds", "_deadline", "is_counted")
+    __slots__ = ("_bounds", "_deadline", "_making", "_phase", "_secured")
 
     def __init__(self, server: "BoundedServer", **options: Any) -> None:
         super().__init__(server, **options)
         self._bounds = server
         self._deadline: asyncio.TimerHandle | None = None
-        self.is_counted = False
+        self._making: asyncio.Task[Any] | None = None
+        self._secured: TlsConnection | None = None
+        self._phase = RequestPhase.ASKING
+
+    def begin(self, accepted: socket.socket, tls: ssl.SSLContext | None, threads: Executor, turn: Turn) -> None:
+        """Makes a connection of the socket; with TLS, after a handshake, which `threads` make by this turn."""
+        if tls is not None:
+            self._secured = TlsConnection(self, tls, threads, turn)
+            self._due_in(self._bounds.request_timeout_s)
+        protocol = self._secured or self
+        made = self._loop.connect_accepted_socket(lambda: protocol, accepted)
+        self._making = begin_task(made, "taking an HTTP connection", expected=(OSError,))
+        self._making.add_done_callback(self._made)
+
+    def _made(self, making: asyncio.Task[Any]) -> None:
+        if making.cancelled() or making.exception() is not None:
+            self._let_go()
+
+    def end(self) -> None:
+        """Closes it now. Not in order: that would wait for a peer that takes nothing."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self._making is not None and not self._making.done():
+            self._making.cancel()
+        elif self._secured is not None:
+            self._secured.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes it, where there is room."""
+        """Its request is waited for."""
         super().connection_made(transport)
-        if not self._bounds.takes(self):
-            self.force_close()
-            return
         self._due_in(self._bounds.request_timeout_s)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is gone."""
+        """It is over, of one with TLS perhaps before its handshake was."""
+        self._let_go()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def _let_go(self) -> None:
         self._bounds.left(self)
+        self._secured = None
         if self._deadline is not None:
             self._deadline.cancel()
-        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """A part of a request came."""
+        if self._phase is RequestPhase.IDLE:
+            self._enter(RequestPhase.ASKING)
+            self._due_in(self._bounds.request_timeout_s)
+        super().data_received(data)
 
     def answer_begins(self) -> None:
         """Its request is complete."""
+        self._enter(RequestPhase.ANSWERED)
         self._due_in(self._bounds.request_timeout_s)
 
     async def finish_response(
@@ -59,8 +126,25 @@ class BoundedConnection(RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """As aiohttp's; then the next request is waited for."""
         done = await super().finish_response(request, resp, start_time)
+        self._enter(RequestPhase.IDLE)
         self._due_in(_IDLE_S)
         return done
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What is no request is answered without repeating it, which aiohttp would do."""
+        response = super().handle_error(request, status, exc, f"{status}: this is no request that is understood here\n")
+        response.headers.update(HEADERS)
+        return response
+
+    def _enter(self, phase: RequestPhase) -> None:
+        self._phase = phase
+        self._bounds.moved(self, phase)
 
     def _due_in(self, seconds: float) -> None:
         if self._deadline is not None:
@@ -70,9 +154,7 @@ class BoundedConnection(RequestHandler):
     def _too_late(self, seconds: float) -> None:
         if seconds != _IDLE_S:
             self._bounds.refusals["timeout"] += 1
-        if self.transport is not None:
-            # Not closed in order: that would wait for a peer that takes nothing.
-            self.transport.abort()
+        self.end()
 
 
 class BoundedServer(web.Server):
@@ -94,27 +176,55 @@ class BoundedServer(web.Server):
         self.request_timeout_s = request_timeout_s
         self.refusals: Counter[str] = Counter()
         self.on_refusal: Callable[[], None] | None = None
-        """Called when there was no room for a connection."""
-        self.open = 0
-        """How many connections there are."""
+        """Called when a connection was closed for another one."""
         self._max_connections = max_connections
+        self._places = FairPlaces[BoundedConnection](ranks=len(RequestPhase))
+        self._tls: ssl.SSLContext | None = None
+        self._handshakes = FairPool(1, "http-handshake", newest_first=True)
+        self._accepting: Accepting | None = None
 
-    def __call__(self) -> BoundedConnection:
-        """A connection comes."""
-        return BoundedConnection(self, loop=self._loop, **self._kwargs)
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        """Raises: OSError."""
+        self._tls = tls
+        self._accepting = Accepting(self._came, _BACKLOG)
+        await self._accepting.begin(host, port)
 
-    def takes(self, connection: BoundedConnection) -> bool:
-        """Whether there is room for it."""
-        if self.open >= self._max_connections:
-            self.refusals["too_many_connections"] += 1
-            if self.on_refusal is not None:
-                self.on_refusal()
-            return False
-        self.open += 1
-        connection.is_counted = True
-        return True
+    def stop_listening(self) -> None:
+        """Who is connected stays."""
+        if self._accepting is not None:
+            self._accepting.close()
+
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (aiohttp's)
+        """Ends all connections, within `timeout` seconds."""
+        await super().shutdown(timeout)
+        # Those whose handshake goes on are not aiohttp's yet.
+        for connection in self._places:
+            connection.end()
+        self._handshakes.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def open(self) -> int:
+        """How many connections there are, with those whose TLS handshake goes on."""
+        return len(self._places)
+
+    def moved(self, connection: BoundedConnection, phase: RequestPhase) -> None:
+        """It waits for something else now."""
+        self._places.move(connection, phase)
 
     def left(self, connection: BoundedConnection) -> None:
         """It is gone."""
-        self.open -= connection.is_counted
-        connection.is_counted = False
+        self._places.discard(connection)
+
+    def _came(self, accepted: socket.socket, address: str) -> None:
+        connection = BoundedConnection(self, loop=self._loop, **self._kwargs)
+        group = address_group(address)
+        self._places.add(connection, group, RequestPhase.ASKING)
+        connection.begin(accepted, self._tls, self._handshakes, Turn(group))
+        while len(self._places) > self._max_connections:
+            first = self._places.first_to_go(newcomer=connection)
+            assert first is not None
+            self.refusals["too_many_connections"] += 1
+            if self.on_refusal is not None:
+                self.on_refusal()
+            self._places.discard(first)
+            first.end()

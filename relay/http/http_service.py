@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -17,12 +16,15 @@ from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.config import Config, HttpSection, ServerSource
 from relay.downstream.clients import Clients
+from relay.fairness.address_group import address_group
+from relay.fairness.fair_pool import TURN, FairPool
+from relay.fairness.fair_queue import Rank, Turn
 from relay.http.answers.metrics_page import CONTENT_TYPE, MetricsPage
 from relay.http.answers.not_ready import reasons_not_ready
 from relay.http.answers.openapi import PATHS
 from relay.http.api import Api
 from relay.http.bearer_token import BearerToken
-from relay.http.bounded_server import BoundedConnection, BoundedServer
+from relay.http.bounded_server import HEADERS, BoundedConnection, BoundedServer
 from relay.http.facts.relay_watch import FollowedSource, RelayWatch
 from relay.http.facts.upkeep import Upkeep
 from relay.http.host_check import HostCheck
@@ -41,13 +43,6 @@ _OPEN: Final = ("/healthz", "/readyz")
 _KEPT_S: Final = 0.5
 """A thousand scrapers at once are answered with one page."""
 _TOLD_EVERY_S: Final = 60.0
-_BACKLOG: Final = 16
-_HEADERS: Final = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class HttpService:
@@ -59,7 +54,7 @@ class HttpService:
         self._token = BearerToken(section.token_text())
         self._hosts = HostCheck(section.host, section.hosts)
         self._tls: ServerTls | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="http-answers", initializer=take_least_priority)
+        self._thread = FairPool(1, "http-answers", begin=take_least_priority)
         histograms = {
             "kernel_seconds": watch.source.tally.kernel_times,
             "archive_sync_seconds": watch.sync_times,
@@ -68,7 +63,6 @@ class HttpService:
         self._page = MetricsPage(relay_version, section.ready_behind_s, histograms)
         self._api = Api(watch, section.ready_behind_s, relay_version, self._in_thread)
         self._server: BoundedServer | None = None
-        self._listening: asyncio.Server | None = None
         self._metrics = (0.0, b"")
         self._rendering = asyncio.Lock()
         self._files = page_files()
@@ -84,14 +78,7 @@ class HttpService:
         )
         self._server.refusals = self._watch.http_refusals
         self._server.on_refusal = lambda: self._refused("too_many_connections", None)
-        self._listening = await asyncio.get_running_loop().create_server(
-            self._server,
-            section.host,
-            section.port,
-            ssl=tls.context if tls is not None else None,
-            backlog=_BACKLOG,
-            ssl_handshake_timeout=section.request_timeout_s if tls is not None else None,
-        )
+        await self._server.listen(section.host, section.port, tls.context if tls is not None else None)
         self._watch.begin()
         log.info(
             "http_listening",
@@ -103,9 +90,8 @@ class HttpService:
 
     async def close(self) -> None:
         """Ends all connections."""
-        if self._listening is not None:
-            self._listening.close()
         if self._server is not None:
+            self._server.stop_listening()
             self._server.pre_shutdown()
             await self._server.shutdown(0.5)
         await self._watch.close()
@@ -126,6 +112,7 @@ class HttpService:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if isinstance(request.protocol, BoundedConnection):
             request.protocol.answer_begins()
+        TURN.set(Turn(address_group(request.remote or ""), rank=Rank.KNOWN))
         path = request.path
         try:
             response = await self._found(request, path)
@@ -136,7 +123,7 @@ class HttpService:
         except Exception as fault:
             tell_fault("http_answer_failed", fault, path=_named(path))
             response = _error(Unanswerable(500, "fault", "a fault of binlog-relay: its log has more"))
-        for name, value in _HEADERS.items():
+        for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         self._watch.http_requests[_named(path), response.status] += 1
         return response

@@ -5,7 +5,7 @@ Only of a bucket that is this archive's, and only with the relay stopped: a runn
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,17 +18,23 @@ from relay.archive.catalog.generation_directories import FIRST, generation_numbe
 from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote, Tier
+from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier
 from relay.archive.storage.files import BESIDE_SUFFIXES
-from relay.mirror.mirror_parts import MirrorPart, part_of
+from relay.bucket_copy.bucket_content import bucket_content
+from relay.bucket_copy.bucket_manifest import MANIFEST_KEY
+from relay.bucket_copy.checked_copy import CheckedCopy, open_copy
+from relay.bucket_copy.mirror_errors import RestoreRefused
+from relay.bucket_copy.mirror_parts import MirrorPart, part_of
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError
 from relay.object_store.object_store import ObjectFacts, ObjectStore
+from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_errors import PackedError
-from relay.packed.packed_facts import PACKED_SUFFIXES
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name
+from relay.packed.packed_file import PackedFile
 from relay.packed.packing import PackOptions
 from relay.packing_process.packing_means import PackingMeans
 
@@ -90,6 +96,7 @@ class BucketCheck:
         self._cure = cure
         self._ownership = Ownership(store, writer, root, is_whole=is_mirror)
         self._lacking: dict[int, list[ArchivedFile]] = {}
+        self._was_removed = False
 
     def run(
         self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
@@ -109,8 +116,9 @@ class BucketCheck:
                 elif number < newest and not self._keeps_purged:
                     yield from self._purged_generation(folder)
             if self._is_mirror:
-                yield from self._copies(folders, held)
-                if self._cure and any(self._lacking.values()):
+                copy = yield from self._checked_copy(keys)
+                yield from self._copies(folders, held, copy)
+                if self._cure and (any(self._lacking.values()) or self._was_removed or copy is None):
                     yield from self._copied_again(generations, keys, packing)
         except MirrorRefused as error:
             yield FIRST, ArchiveFinding(self._root.name, None, f"the bucket is not this relay's now: {error}")
@@ -170,13 +178,31 @@ class BucketCheck:
         try:
             self._ownership.hold()
             self._store.delete([key])
+            self._was_removed = True
         except ObjectStoreError as error:
             return folder.number, ArchiveFinding(name, None, f"{text}, and cannot be removed: {error}")
         return folder.number, ArchiveFinding(name, None, f"{text}; it was removed")
 
     # --- what lacks --------------------------------------------------------------------------------------------------
 
-    def _copies(self, folders: dict[int, _Folder], held: dict[int, list[ArchivedFile]]) -> Iterator[Found]:
+    def _checked_copy(self, keys: KeyRing | None) -> Generator[Found, None, CheckedCopy | None]:
+        """What the manifest tells of the bucket; None: it is not to be believed, or there is none yet."""
+        try:
+            copy = open_copy(self._store, keys, bucket_content(self._store, to_restore=False), root=self._root)
+        except (RestoreRefused, PackedError) as error:
+            yield FIRST, ArchiveFinding(MANIFEST_KEY, None, f"{str(error).rstrip('.')}. {_COPIES}")
+            return None
+        for generation in copy.content.generations:
+            for name in sorted(copy.listed(generation).small):
+                try:
+                    copy.small(generation, name)
+                except (RestoreRefused, PackedError, ObjectStoreError) as error:
+                    yield generation.number, ArchiveFinding(name, None, f"{str(error).rstrip('.')}. {_COPIES}")
+        return copy
+
+    def _copies(
+        self, folders: dict[int, _Folder], held: dict[int, list[ArchivedFile]], copy: CheckedCopy | None
+    ) -> Iterator[Found]:
         """Sealed binlogs before the newest one that was copied: those behind it the relay copies when it runs."""
         last = max(
             (
@@ -195,7 +221,7 @@ class BucketCheck:
                 # What is in the bucket alone is looked at as such, by `relay.tiers`.
                 if not is_wanted or file.tier is Tier.OBJECT:
                     continue
-                what = self._what_lacks(folder, file)
+                what = self._what_lacks(folder, file, copy)
                 if what is None:
                     continue
                 self._lacking.setdefault(number, []).append(file)
@@ -204,15 +230,18 @@ class BucketCheck:
                 else:
                     yield number, ArchiveFinding(file.name, None, f"{what}; it is copied again now")
 
-    def _what_lacks(self, folder: _Folder, file: ArchivedFile) -> str | None:
+    def _what_lacks(self, folder: _Folder, file: ArchivedFile, copy: CheckedCopy | None) -> str | None:
         url = partial(self._url, folder)
         if file.name + PLACE_SUFFIX not in folder.objects:
             return f"its copy lacks: {url(file.name + PLACE_SUFFIX)} is not there"
         try:
-            note = PlaceNote.decode(self._store.get(folder.prefix + file.name + PLACE_SUFFIX))
-            place, digest = note.place, file_of(note.file_row).digest
-        except (ValueError, TypeError) as error:
-            return f"{url(file.name + PLACE_SUFFIX)} cannot be read: {error}"
+            if copy is None:
+                return f"{url(file.name + PLACE_SUFFIX)} is not listed by a manifest that can be believed"
+            generation = next(one for one in copy.content.generations if one.number == folder.number)
+            checked = copy.note(generation, file.name)
+            place, digest = checked.note.place, file_of(checked.note.file_row).digest
+        except (RestoreRefused, PackedError) as error:
+            return str(error).partition(". ")[0]
         stored = folder.objects.get(place.stored_name)
         if stored is None:
             return f"its copy lacks: {url(place.stored_name)} is not there"
@@ -220,10 +249,27 @@ class BucketCheck:
             return f"{url(place.stored_name)} has {stored.size} bytes, {place.stored_bytes} were stored"
         if place.plain_bytes != file.end:
             return f"{url(place.stored_name)} is of {place.plain_bytes} bytes of the binlog, which has {file.end}"
+        for suffix, (size, _sha) in checked.beside.items():
+            beside = folder.objects.get(file.name + suffix)
+            if beside is None or beside.size != size:
+                return f"{url(file.name + suffix)} is not the one that was copied: it is missing, or has another size"
         if None not in (digest, file.digest) and digest != file.digest:
             return f"{url(place.stored_name)} is of a binlog with the digest {digest}; {file.digest} is archived"
+        if (end := self._other_end(file.name, stored, place, copy)) is not None:
+            return f"{url(place.stored_name)} is not what was stored: {end}"
         if self._deep and f"sha256:{self._sha(stored)}" != place.digest:
             return f"{url(place.stored_name)} is not what was stored: its SHA-256 is another"
+        return None
+
+    def _other_end(self, file: str, stored: ObjectFacts, place: FilePlace, copy: CheckedCopy) -> str | None:
+        must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
+        source = StoredObject(self._store, stored.key, stored.size)
+        try:
+            PackedFile.open(source, file, copy.keys, must_be_encrypted=must, end_digest=end_digest)
+        except (KeyMissing, KeyWrong):
+            return None  # `deep` compares it as it is stored
+        except PackedError as error:
+            return error.text
         return None
 
     def _url(self, folder: _Folder, name: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
-from relay.object_store.object_errors import ObjectStoreError
+from relay.bucket_copy.bucket_content import bucket_content
+from relay.bucket_copy.checked_copy import open_copy
+from relay.object_store.object_errors import MirrorRefused, ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
@@ -21,11 +22,13 @@ from relay.repair.file_origin import RemadeFile, remade_of_copy
 
 @dataclass(frozen=True, slots=True)
 class BucketOrigin:
-    """folder: of the generation's objects, with a slash at its end, or empty. keys: of encrypted ones."""
+    """folder: of the generation's objects, with a slash at its end, or empty. keys: of encrypted ones. root: the archive's directory,
+    which knows the number of the bucket's manifest; None: it is not there."""
 
     store: ObjectStore
     folder: str
     keys: KeyRing | None
+    root: Path | None = None
 
     @property
     def where(self) -> str:
@@ -39,9 +42,12 @@ class BucketOrigin:
             return await remade_of_copy(plain.fileno(), self.store.url(self.folder + name), name, directory)
 
     def _unpack(self, name: str, plain: BinaryIO) -> None:
-        note_key = self.folder + name + PLACE_SUFFIX
         try:
-            place = PlaceNote.decode(self.store.get(note_key)).place
+            copy = open_copy(self.store, self.keys, bucket_content(self.store, to_restore=False), root=self.root)
+            generation = next((one for one in copy.content.generations if one.folder == self.folder), None)
+            if generation is None or name not in generation.files:
+                raise ArchiveError(f"{self.where} does not have it as a whole", file=name)
+            place = copy.note(generation, name).note.place
             source = StoredObject(self.store, self.folder + place.stored_name)
             must = is_encrypted_name(place.stored_name)
             if self.keys is not None and self.keys.active is not None and not must:
@@ -52,12 +58,14 @@ class BucketOrigin:
                     advice="If it is from before encryption was switched on: `archive restore --download --accept-unencrypted` into "
                     "another [archive] dir, then `archive repair --from` that directory.",
                 )
-            reader = PackedReader.open(source, name, self.keys, must_be_encrypted=must)
+            end_digest = place.end_digest
+            reader = PackedReader.open(source, name, self.keys, must_be_encrypted=must, end_digest=end_digest)
+            copy.check_facts(generation, self.folder + place.stored_name, reader.packed.facts)
             for frame in range(len(reader.packed.frames)):
                 start, stop = reader.packed.stored_range(frame)
                 plain.write(reader.packed.decode(frame, source.read(start, stop - start)))
-        except ValueError as error:
-            raise ArchiveError(f"{self.store.url(note_key)} cannot be read: {error}", file=name) from None
+        except MirrorRefused as error:
+            raise ArchiveError(f"{self.where} does not give it: {str(error).rstrip('.')}", file=name) from error
         except (ObjectStoreError, PackedError) as error:
             raise ArchiveError(
                 f"{self.where} does not give it: {error.text}", file=name, advice=error.advice

@@ -16,12 +16,12 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.mirror_status import MirrorStatus
-from relay.mirror.sealed_copy import MirrorStopped
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packed_errors import PackedError
+from relay.packing_process.packed_copy import CopyStopped
 from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
@@ -45,6 +45,10 @@ _SHOWN_FILES: Final = 5
 _OTHERS_ADVICE: Final = (
     "It is copied again now. Find out who else writes to this bucket. Then stop the relay and run `archive verify`: it compares all "
     "binlogs there."
+)
+_MANIFEST_ADVICE: Final = (
+    "What is in the bucket is compared with the archive, and copied again where nothing says that it is this archive's. Find out who "
+    "else writes to this bucket. Then stop the relay and run `archive verify --deep`."
 )
 _LISTED_ADVICE: Final = (
     "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
@@ -120,6 +124,7 @@ class Mirror:
             self._trouble or self._left_out_text(),
             len(self._pass.left_out),
             self._lost_files,
+            self._pass.manifest.manifest.sequence,
         )
 
     def _left_out_text(self) -> str:
@@ -157,7 +162,7 @@ class Mirror:
                 finally:
                     self._tell_left_out()
                     self._tell_lost(picture)
-            except MirrorStopped:
+            except CopyStopped:
                 return
             except (PrefixBusy, ObjectStoreError, PackedError, OSError, EOFError) as error:
                 if self._stop.is_set():
@@ -251,6 +256,9 @@ class Mirror:
 
     def _tell_left_out(self) -> None:
         """What is new among the files that are not copied, or copied again."""
+        for what in [self._pass.troubles.pop(0) for _ in range(len(self._pass.troubles))]:
+            log.error("mirror_manifest_changed", what=what, url=self._store.url(), advice=_MANIFEST_ADVICE)
+            self._archive.current.append_ledger("mirror_manifest_changed", "", -1, f"{what} {_MANIFEST_ADVICE}")
         for name, what in [self._pass.others.pop(0) for _ in range(len(self._pass.others))]:
             log.warning("mirror_copied_again", file=name, what=what, url=self._store.url(), advice=_OTHERS_ADVICE)
         held = {one.number: one for one in self._archive.all}

@@ -8,13 +8,17 @@ from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
+from relay.bucket_copy.bucket_content import BucketContent, bucket_content
+from relay.bucket_copy.bucket_manifest import BucketManifest, read_manifest
+from relay.bucket_copy.mirror_parts import covered_to
+from relay.bucket_copy.signed_object import Signer
 from relay.commands.archive_command import archive_failures, time_text
 from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
-from relay.mirror.bucket_content import BucketContent, bucket_content
-from relay.mirror.mirror_parts import covered_to
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
+from relay.packed.packed_errors import KeyUnreadable, PackedError
+from relay.tiers.tier_setup import key_ring
 
 
 def show_mirror(config: Config, *, as_json: bool) -> bool:
@@ -26,8 +30,10 @@ def show_mirror(config: Config, *, as_json: bool) -> bool:
     with archive_failures(directory):
         held = list_generations(directory)
         try:
-            content = bucket_content(ObjectStore(bucket.options()))
-        except MirrorRefused as error:
+            store = ObjectStore(bucket.options())
+            content = bucket_content(store)
+            manifest = read_manifest(store, Signer(key_ring(config.archive)))
+        except (MirrorRefused, KeyUnreadable, PackedError) as error:
             raise CommandFailed(str(error), WRONG_USE) from error
         except ObjectStoreError as error:
             raise CommandFailed(
@@ -42,6 +48,8 @@ def show_mirror(config: Config, *, as_json: bool) -> bool:
             "archive": about.archive,
             "written_by": about.host,
             "written_at": time_text(about.time),
+            "manifest": 0 if manifest is None else manifest.sequence,
+            "authenticated": manifest is not None and manifest.key_id is not None,
             "files": count,
             "lacking_files": lacking,
             "lag_bytes": lag,
@@ -55,9 +63,19 @@ def show_mirror(config: Config, *, as_json: bool) -> bool:
         )
         sys.stdout.write(
             f"{bucket.url}: the copy of {about.source}, last written by {about.host} at {time_text(about.time)}. Of {count} binlogs "
-            f"{lacks}; {lag} bytes are not in the bucket.\n"
+            f"{lacks}; {lag} bytes are not in the bucket. {_manifest_text(manifest)}\n"
         )
     return bool(lacking)
+
+
+def _manifest_text(manifest: BucketManifest | None) -> str:
+    if manifest is None:
+        return "No manifest was written yet."
+    key = "" if manifest.key_id is None else f", made with the key {manifest.key_id!r}"
+    return (
+        f"Its manifest has the number {manifest.sequence}{key}: noted elsewhere, `archive restore --at-least {manifest.sequence}` "
+        "refuses an older state of the bucket."
+    )
 
 
 def _lacking(

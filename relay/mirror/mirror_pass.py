@@ -1,9 +1,11 @@
 """One pass over what is not in the bucket: small files, sealed binlogs, then a part of the file that grows."""
 
 import errno
+import hashlib
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
@@ -11,7 +13,9 @@ from typing import Final
 
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.storage.file_place import PLACE_SUFFIX
-from relay.mirror.mirror_parts import (
+from relay.bucket_copy.bucket_manifest import MOST_NOTE_BYTES, is_page
+from relay.bucket_copy.manifest_keeper import ManifestKeeper
+from relay.bucket_copy.mirror_parts import (
     MOST_PART_BYTES,
     MirrorPart,
     covered_to,
@@ -20,12 +24,17 @@ from relay.mirror.mirror_parts import (
     part_of,
     part_order,
 )
+from relay.bucket_copy.mirrored_names import BESIDE, SMALL_FILES
+from relay.bucket_copy.signed_object import NotAuthentic, digest_of
+from relay.disk.file_calls import read_file
+from relay.mirror.found_objects import FoundObjects
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
-from relay.mirror.mirrored_names import BESIDE, SMALL_FILES
-from relay.mirror.sealed_copy import MirrorStopped, NotAsArchived, SealedCopy
+from relay.mirror.sealed_copy import SealedCopy
 from relay.object_store.archive_object import Ownership
+from relay.object_store.object_errors import ObjectMissing
 from relay.object_store.object_store import ObjectStore
-from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
+from relay.packed.packed_errors import KeyMissing, KeyWrong
+from relay.packed.packed_facts import PACKED_SUFFIXES, OfArchive, plain_name
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packing_means import PackingMeans
 
@@ -36,6 +45,8 @@ _COMPARED: Final = 20
 another process may have left them. Of the others `archive verify` reads the notes."""
 _PROCESS_KEPT_S: Final = 30.0
 """The process that packs ends when there was nothing to pack for so long: to start one for each part would cost more than the part."""
+_MANIFEST_S: Final = 10.0
+"""While much is copied, the manifest is written so often."""
 _LISTED_AGAIN_S: Final = 86400.0
 """What somebody has removed from the bucket is copied again within this time."""
 
@@ -55,7 +66,7 @@ class LeftOutFile:
 class MirrorPass:
     """Knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
 
-    Its methods raise: PrefixTaken and other MirrorRefused; ObjectStoreError; OSError; MirrorStopped.
+    Its methods raise: PrefixTaken and other MirrorRefused; ObjectStoreError; OSError; CopyStopped.
     """
 
     def __init__(
@@ -69,7 +80,13 @@ class MirrorPass:
         self._ownership = ownership
         self._means = means
         self._stop = stop
-        self._sealed = SealedCopy(store, means, stop)
+        self._sealed = SealedCopy(store, means, stop, ownership.archive)
+        self.manifest = ManifestKeeper(store, means.keys, ownership.root, ownership.archive)
+        """Of what the bucket has."""
+        self._listed_in_s = 0.0
+        """When the manifest was written last, by the monotonic clock."""
+        self.troubles: list[str] = []
+        """Why a manifest that was found there is not believed; for who tells them, and removes them here."""
         self._packed_s = 0.0
         """When something was packed last, by the monotonic clock."""
         self._there: set[str] | None = None
@@ -106,7 +123,7 @@ class MirrorPass:
         if self._there is None:
             self._ownership.claim()
             self._term = self._ownership.term
-            self._list()
+            self._list(generations)
         if not self._is_still_ours():
             return False
         try:
@@ -120,18 +137,28 @@ class MirrorPass:
             self._copy_small(generation)
             for file in generation.files:
                 if self._stop.is_set():
-                    raise MirrorStopped
+                    raise CopyStopped
                 if file.sealed and self._is_copied(generation, file):
                     continue
                 if not file.sealed:
                     self._copy_part(generation, file)
                 elif not self._copy_unless_damaged(generation, file):
+                    self._write_manifest()
                     return True  # its row comes into the catalog within moments
                 else:
                     self.done[generation.number] = max(file.number, self.done.get(generation.number, -1))
                 if not self._is_still_ours():
                     return False
+                if time.monotonic() - self._listed_in_s > _MANIFEST_S:
+                    self._write_manifest()
+        self._write_manifest()
         return True
+
+    def _write_manifest(self) -> None:
+        """Whoever wrote there meanwhile has another one: it is not written over before that is known."""
+        if self.manifest.is_changed and self._ownership.term == self._term:
+            self.manifest.write()
+        self._listed_in_s = time.monotonic()
 
     def _is_copied(self, generation: PicturedGeneration, file: PicturedFile) -> bool:
         is_done = file.number <= self.done.get(generation.number, -1)
@@ -161,10 +188,15 @@ class MirrorPass:
                     pending += file.end - min(file.end, self.copied.get(generation.folder + file.name, 0))
         return pending
 
-    def _list(self) -> None:
+    def _list(self, generations: Sequence[PicturedGeneration]) -> None:
+        if not self.manifest.load() and self.manifest.trouble:
+            self.troubles.append(self.manifest.trouble)
         noted, packed = set[str](), dict[str, dict[str, int]]()
         parts: dict[str, list[MirrorPart]] = {}
+        keys: list[str] = []
         for found in self._store.list():
+            if is_page(found.key.rpartition("/")[2]):
+                keys.append(found.key)
             part = part_of(found.key)
             if part is not None:
                 parts.setdefault(found.key.rpartition("/")[0] + "/" + part.file, []).append(part)
@@ -172,14 +204,17 @@ class MirrorPass:
                 noted.add(found.key.removesuffix(PLACE_SUFFIX))
             elif (name := plain_name(found.key)) is not None:
                 packed.setdefault(name, {})[found.key] = found.size
-        self._parts = {name.removeprefix("/"): found for name, found in parts.items()}
+        self._store.delete(self.manifest.left_pages(keys))
         # Without its packed bytes a note is of a binlog that somebody has removed.
-        self._there = {key for key in noted if key in packed}
-        binlogs = (key for key in self._there if is_binlog_name(key.rpartition("/")[2]))
+        binlogs = {key for key in noted if key in packed and is_binlog_name(key.rpartition("/")[2])}
+        adopted = FoundObjects(self._store, self._means.keys, self.manifest)
+        self._there, unlisted = adopted.notes(binlogs)
+        numbers = {generation.folder: generation.number for generation in generations}
+        self._parts = adopted.parts({name.removeprefix("/"): found for name, found in parts.items()}, numbers)
         newest = nlargest(
-            _COMPARED, binlogs, lambda key: (key.rpartition("/")[0], binlog_number(key.rpartition("/")[2]))
+            _COMPARED, self._there, lambda key: (key.rpartition("/")[0], binlog_number(key.rpartition("/")[2]))
         )
-        self._compared = {key: packed[key] for key in newest}
+        self._compared = {key: packed[key] for key in (*newest, *unlisted)}
         self._listed_s = time.monotonic()
 
     def _copy_small(self, generation: PicturedGeneration) -> None:
@@ -190,10 +225,12 @@ class MirrorPass:
                 key, state = generation.folder + name, (status.st_ino, status.st_size, status.st_mtime_ns)
                 if self._small.get(key) == state:
                     continue
-                data = path.read_bytes()
+                data = read_file(path)
             except FileNotFoundError:
                 continue
-            self._store.put_bytes(key, data)
+            signed = self.manifest.signed(key, data)
+            self._store.put_bytes(key, signed)
+            self.manifest.has_small(generation.folder, name, signed)
             self._small[key] = state
 
     # --- sealed files ----------------------------------------------------------------------------------------------------
@@ -203,31 +240,52 @@ class MirrorPass:
         assert self._there is not None
         key = generation.folder + file.name
         if key in self._compared:
-            what = self._sealed.differs(generation, file.name, self._compared[key])
+            what = self._differs(generation, file.name, self._compared[key])
             del self._compared[key]
             if what is not None:
                 self.others.append((file.name, what))
                 self._there.discard(key)
+                # What is written over now is not the one that its note tells of.
+                self._store.delete([key + PLACE_SUFFIX])
+                self.manifest.lacks_note(generation.folder, file.name)
         if key not in self._there:
             self._packed_s = time.monotonic()
+            beside: dict[str, list[str | int]] = {}
             with self._ownership.kept():  # a large one takes longer than the place stays ours
                 note = self._sealed.put(generation, file.name)
                 if note is None:
                     return False
                 for suffix in BESIDE:
-                    beside = generation.directory / (file.name + suffix)
-                    if beside.exists():
-                        self._store.put_file(key + suffix, beside)
+                    path = generation.directory / (file.name + suffix)
+                    if path.exists():
+                        with path.open("rb") as opened:
+                            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+                            beside[suffix] = [os.fstat(opened.fileno()).st_size, digest]
+                        self._store.put_file(key + suffix, path)
             if self._ownership.term != self._term:
                 return True  # its caller sees that
             # The last one: with it the file is there.
-            self._store.put_bytes(key + PLACE_SUFFIX, note.encode())
+            signed = self.manifest.signed(key + PLACE_SUFFIX, note.encode(), {"beside": beside})
+            self._store.put_bytes(key + PLACE_SUFFIX, signed)
+            self.manifest.has_note(generation.folder, file.name, signed)
             self.files += 1
         self._there.discard(key)  # it is not asked for again
         self.left_out.pop((generation.number, file.name), None)
         self._drop_parts(key, self._parts.pop(key, []))
         self.copied.pop(key, None)
         return True
+
+    def _differs(self, generation: PicturedGeneration, name: str, sizes: Mapping[str, int]) -> str | None:
+        """As `SealedCopy.differs`, and whether its note is the one that was written."""
+        key = generation.folder + name + PLACE_SUFFIX
+        try:
+            data = self._store.get(key, MOST_NOTE_BYTES)
+            content = self.manifest.signer.read(key, data).content
+        except (ObjectMissing, NotAuthentic, KeyMissing, KeyWrong) as error:
+            return f"its note cannot be read: {error}"
+        if self.manifest.manifest.of(generation.folder).files.get(name) != digest_of(data):
+            return "its note is not the one that the manifest lists"
+        return self._sealed.differs(generation, name, content, sizes)
 
     def _copy_unless_damaged(self, generation: PicturedGeneration, file: PicturedFile) -> bool:
         """As `_copy_sealed`; a file that is not what was archived is left out, so that it does not keep back those behind it."""
@@ -237,7 +295,7 @@ class MirrorPass:
             return True
         try:
             return self._copy_sealed(generation, file)
-        except NotAsArchived as error:
+        except CopyFailed as error:
             self.left_out[key] = LeftOutFile(file.end, error.what, error.advice, state, time.monotonic())
             return True
 
@@ -259,8 +317,11 @@ class MirrorPass:
             end = min(file.end, covered + MOST_PART_BYTES)
             start = merged_start([part for part in parts if part.start < covered], covered, end)
             made = part_key(generation.folder, file.name, start, end, encrypted=self._means.encrypts)
-            order = part_order(file.name, start, end)
-            self._store.put_bytes(made, self._packed_part(generation.directory / file.name, order))
+            whose = OfArchive(self._ownership.archive, generation.number, self.manifest.next_sequence)
+            order = part_order(file.name, start, end, whose)
+            data = self._packed_part(generation.directory / file.name, order)
+            self._store.put_bytes(made, data)
+            self.manifest.has_part(made, data)
             self.part_count += 1
             merged = [part for part in parts if part.start >= start]
             parts[:] = [part for part in parts if part.start < start] + [MirrorPart(file.name, start, end, made)]
@@ -271,8 +332,6 @@ class MirrorPass:
         try:
             self._means.begin()
             return self._means.packer.make_in_memory(path, order, self._means.keys, self._stop.is_set, urgent=True)
-        except CopyStopped:
-            raise MirrorStopped from None
         except CopyFailed as error:
             raise OSError(errno.EIO, f"{order.file}: {error.what}") from error
 
@@ -280,6 +339,8 @@ class MirrorPass:
         """Removes what the bucket has in another form by now."""
         if parts:
             self._store.delete([part.key for part in parts])
+            for part in parts:
+                self.manifest.lacks_part(part.key)
 
 
 def _state(path: Path) -> tuple[tuple[int, int, int], ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import begun_generations
@@ -10,6 +11,7 @@ from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.files import UUID_NAME
 from relay.config import Config
 from relay.config.sections import ArchiveSection
+from relay.disk.file_calls import read_file
 from relay.mirror.bucket_check import BucketCheck, folder_of
 from relay.mirror.bucket_origin import BucketOrigin
 from relay.mirror.mirror import Mirror
@@ -22,15 +24,16 @@ from relay.packing_process.packing_means import PackingMeans
 from relay.tiers.tier_setup import bucket_store, key_ring
 
 
-def copies_of(section: ArchiveSection, number: int) -> list[BucketOrigin]:
-    """Where damaged files of the generation with that number can be had, besides its source. Reads keys and credentials.
+def copies_of(section: ArchiveSection, root: Path, number: int) -> list[BucketOrigin]:
+    """Where damaged files of the generation with that number can be had, besides its source. root: the archive's directory. Reads keys
+    and credentials.
 
     Raises: KeyUnreadable, StoreRefused.
     """
     store = None if section.mirror is None else bucket_store(section)
     if store is None:
         return []
-    return [BucketOrigin(store, folder_of(number), key_ring(section))]
+    return [BucketOrigin(store, folder_of(number), key_ring(section), root)]
 
 
 def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> Iterator[tuple[int, ArchiveFinding]]:
@@ -38,7 +41,7 @@ def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> 
     section, root = config.archive, config.archive_directory
     try:
         store, keys = bucket_store(section), key_ring(section)
-        uuid = (root / UUID_NAME).read_text(encoding="ascii").strip()
+        uuid = read_file(root / UUID_NAME).decode("ascii").strip()
     except FileNotFoundError:
         return  # it never ran: nothing is in the bucket
     except (KeyUnreadable, ObjectStoreError) as error:

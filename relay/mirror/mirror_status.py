@@ -10,7 +10,7 @@ class MirrorStatus:
     lag_bytes: published in the archive and not in the bucket; lag_s: since when there are such bytes, 0: there are none.
     files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, or what is left
     out, empty: none. left_out_files: binlogs that are not copied as they are not what was archived. lost_files: that were purged
-    before they were copied, since the start.
+    before they were copied, since the start. manifest: the number of the bucket's manifest; 0: it is not known yet.
     """
 
     url: str
@@ -24,3 +24,4 @@ class MirrorStatus:
     trouble: str
     left_out_files: int
     lost_files: int
+    manifest: int = 0

@@ -3,20 +3,24 @@
 import json
 import sys
 from dataclasses import replace
+from typing import Final
 
+from relay.bucket_copy.bucket_holes import HolesWanted, holes_text
+from relay.bucket_copy.checked_copy import AS_WRITTEN, WantedCopy
 from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
-from relay.mirror.bucket_holes import HolesWanted, holes_text
-from relay.mirror.restoring import restore_archive
+from relay.mirror.restoring import RestoredArchive, restore_archive
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, PackedError
 from relay.tiers.tier_setup import key_ring
 
+_SHOWN: Final = 20
+
 
 def restore(
-    config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, accept_unencrypted: bool = False
+    config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, wanted: WantedCopy = AS_WRITTEN
 ) -> None:
     """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. holes: see `HolesWanted`.
 
@@ -45,7 +49,7 @@ def restore(
             keys,
             download=download,
             holes=HolesWanted(holes),
-            accept_unencrypted=accept_unencrypted,
+            wanted=wanted,
             on_progress=on_progress,
         )
     except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
@@ -66,6 +70,10 @@ def restore(
             "downloaded": done.downloaded,
             "bytes_read": done.bytes_read,
             "dropped_bytes": done.dropped,
+            "manifest": done.manifest,
+            "authenticated": done.is_signed,
+            "not_as_listed": list(done.doubts),
+            "removed": list(done.removed),
             "holes": [{"file": hole.folder + hole.file, "bytes": hole.size, "why": hole.why} for hole in done.holes],
         }
         sys.stdout.write(json.dumps(told) + "\n")
@@ -76,8 +84,22 @@ def restore(
         dropped += f" In the bucket there are holes: {holes_text(list(done.holes))}; restored was: {holes}."
     sys.stdout.write(
         f"{config.archive_directory} was made from {options.url}: {done.files} whole binlogs from {done.first} on, {where}, and the "
-        f"newest one's beginning. The archive ends at {done.end}.{dropped} Start the relay: it asks its source for what comes next.\n"
+        f"newest one's beginning. The archive ends at {done.end}.{dropped} {_manifest_text(done)} Start the relay: it asks "
+        "its source for what comes next.\n"
     )
+
+
+def _manifest_text(done: RestoredArchive) -> str:
+    text = f"The manifest has the number {done.manifest}"
+    text += (
+        "." if done.is_signed else ", and was made without a key: that nobody else changed the bucket is not certain."
+    )
+    if done.removed:
+        text += f" It lists {len(done.removed)} older binlogs that are not there any more, from {done.removed[0]} on."
+    if done.doubts:
+        more = f" and {len(done.doubts) - _SHOWN} more" if len(done.doubts) > _SHOWN else ""
+        text += f" Not as it says, and taken all the same: {'; '.join(done.doubts[:_SHOWN])}{more}."
+    return text
 
 
 def _options(config: Config, url: str | None) -> StoreOptions:

@@ -21,10 +21,13 @@ from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
 from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.binlog_file.broken import Broken
-from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
-from relay.mirror.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, trimmed
-from relay.mirror.mirror_errors import RestoreRefused
-from relay.mirror.mirror_parts import MirrorPart, covered_to, unpacked_part
+from relay.bucket_copy.bucket_content import BucketContent, BucketGeneration, bucket_content
+from relay.bucket_copy.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, removed_oldest, trimmed
+from relay.bucket_copy.checked_copy import AS_WRITTEN, CheckedCopy, WantedCopy, must_be_signed, open_copy
+from relay.bucket_copy.manifest_record import ManifestRecord
+from relay.bucket_copy.mirror_errors import RestoreRefused
+from relay.bucket_copy.mirror_parts import MirrorPart, covered_to
+from relay.object_store.object_errors import ObjectMissing
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
@@ -41,7 +44,10 @@ _CHOOSE: Final = (
     "relay asks its source for all behind that; take it if the source still has those binlogs. --holes behind: the archive begins "
     "behind the last hole. --holes keep: all comes back; replicas are served up to a hole, or from behind it."
 )
-_TAKE_ANOTHER: Final = "If it is the right one, the same command with --download takes it as it is."
+_TAKE_ANOTHER: Final = (
+    "If it is the right one, the same command with --download --accept-changed takes it as it is, and nobody can say then that it is "
+    "this archive's."
+)
 _WITHOUT_IT: Final = (
     "If it is lost for good, remove its .place object: then the copy has a hole there, or begins behind it, and --holes says what is "
     "restored."
@@ -53,7 +59,8 @@ Progress = Callable[[str], None]
 class RestoredArchive:
     """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from where the source is
     followed. dropped: bytes of an unfinished transaction at the end of the parts. holes: binlogs that lack in the bucket, though one
-    behind them is there."""
+    behind them is there. manifest: its number. is_signed: only who has the key can have made all that. doubts: what is not as the
+    manifest says, and was accepted. removed: the oldest binlogs that it lists, which are not there."""
 
     generations: int
     files: int
@@ -63,6 +70,10 @@ class RestoredArchive:
     bytes_read: int
     dropped: int
     holes: tuple[BucketHole, ...] = ()
+    manifest: int = 0
+    is_signed: bool = False
+    doubts: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 def restore_archive(
@@ -71,13 +82,13 @@ def restore_archive(
     keys: KeyRing | None,
     *,
     download: bool,
-    accept_unencrypted: bool = False,
+    wanted: WantedCopy = AS_WRITTEN,
     holes: HolesWanted = HolesWanted.REFUSE,
     on_progress: Progress = lambda _text: None,
 ) -> RestoredArchive:
     """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
 
-    accept_unencrypted: although `keys` has an active key, what is not encrypted is taken too, as from before there was one.
+    wanted: what of it is taken although it may be somebody else's.
     holes: what is restored where binlogs lack in the middle of the copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
@@ -93,27 +104,25 @@ def restore_archive(
             f"{store.url()} holds the archive {content.about.source!r}, and relay.toml is for {directory.name!r}. Set [source] name = "
             f'"{content.about.source}", or name the bucket of the other archive.'
         )
-    found = holes_of(store, content)
+    copy = open_copy(store, keys, content, wanted)
+    found, removed = holes_of(store, copy), removed_oldest(copy)
     if found and holes is HolesWanted.REFUSE:
         count = "a binlog" if len(found) == 1 else f"{len(found)} binlogs"
         raise RestoreRefused(f"{store.url()} lacks {count} in the middle of the copy: {holes_text(found)}. {_CHOOSE}")
-    content = trimmed(content, found, holes)
-    _check_keys(store, content, keys)
+    if not found:
+        copy.check_parts()
+    content = trimmed(copy.content, found, holes)
     with _made(directory) as making:
-        wants_encrypted = keys is not None and keys.active is not None and not accept_unencrypted
-        done = _Restoring(store, making, keys, download, on_progress, wants_encrypted).all_of(content)
-        return replace(done, holes=tuple(found))
-
-
-def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None) -> None:
-    """The newest of each generation is opened before anything is written. Raises: PackedError; ObjectStoreError; RestoreRefused."""
-    for generation in content.generations:
-        for file in generation.files[-1:]:
-            note = note_of(store, generation, file)
-            source = StoredObject(store, generation.folder + note.place.stored_name)
-            PackedFile.open(source, file, keys, must_be_encrypted=is_encrypted_name(note.place.stored_name))
-        for parts in list(generation.parts.values())[-1:]:
-            unpacked_part(store.get(parts[-1].key), parts[-1], keys)
+        restoring = _Restoring(store, making, keys, download, on_progress, copy)
+        restoring.wants_encrypted = must_be_signed(keys, wanted)
+        done = restoring.all_of(content)
+        if copy.manifest.digest:
+            ManifestRecord(store.url(), copy.manifest.sequence, (copy.manifest.digest,)).write(making)
+        manifest, is_signed = copy.manifest.sequence, copy.is_signed
+        doubts = tuple(copy.doubts)
+        return replace(
+            done, holes=tuple(found), manifest=manifest, is_signed=is_signed, doubts=doubts, removed=tuple(removed)
+        )
 
 
 @contextlib.contextmanager
@@ -138,10 +147,12 @@ class _Restoring:
         keys: KeyRing | None,
         download: bool,
         on_progress: Progress,
-        wants_encrypted: bool,
+        copy: CheckedCopy,
     ) -> None:
         self._store = store
-        self._wants_encrypted = wants_encrypted
+        self._copy = copy
+        self.wants_encrypted = True
+        """What is not encrypted is not taken."""
         self._making = making
         self._keys = keys
         self._download = download
@@ -157,8 +168,8 @@ class _Restoring:
                 last = number == len(content.generations) - 1
                 directory = self._making / generation.folder if generation.folder else self._making
                 self._layer.make_directory(directory)
-                for name in generation.small:
-                    self._fetch(generation, directory, name)
+                for name in sorted({*generation.small, *self._copy.listed(generation).small}):
+                    self._small(generation, directory / name)
                 # The first failure ends it: what is begun is waited for.
                 for end in threads.map(lambda file: self._file(generation, directory, file), generation.files):  # noqa: B023
                     ends.append(end)
@@ -182,28 +193,46 @@ class _Restoring:
             self._dropped,
         )
 
-    def _fetch(self, generation: BucketGeneration, directory: Path, name: str) -> None:
-        replace_file(self._layer, directory / name, self._store.get(generation.folder + name))
+    def _small(self, generation: BucketGeneration, path: Path) -> None:
+        try:
+            replace_file(self._layer, path, self._copy.small(generation, path.name))
+        except ObjectMissing:
+            self._copy.lacks(generation.folder + path.name)
 
     def _file(self, generation: BucketGeneration, directory: Path, file: str) -> Position:
-        note = note_of(self._store, generation, file)
+        checked = self._copy.note(generation, file)
+        note = checked.note
         self._check_encrypted(generation.folder + note.place.stored_name)
         key_id = note.place.key_id
         if key_id is not None and (self._keys is None or key_id not in self._keys.ids):
             raise KeyMissing(
                 f"it is encrypted with the key {key_id!r}, which is not given", file=file, advice=KEYS_ADVICE
             )
-        for name in generation.beside(file):
-            self._fetch(generation, directory, name)
+        for suffix in checked.beside:
+            data = self._copy.beside(generation, file, suffix, checked)
+            if data is not None:
+                replace_file(self._layer, directory / (file + suffix), data)
         if self._download:
             self._unpack(generation, directory / file, note)
         else:
             stored = generation.objects.get(note.place.stored_name)
-            if stored is None or stored.size != note.place.stored_bytes:
-                note = self._packed_otherwise(generation, file, note, None if stored is None else stored.size)
+            size = None if stored is None else stored.size
+            if size != note.place.stored_bytes or not self._is_noted(generation, file, note):
+                note = self._packed_otherwise(generation, file, note, size)
             replace_file(self._layer, directory / (file + PLACE_SUFFIX), note.encode())
         self._on_progress(file)
         return Position(file, note.place.plain_bytes)
+
+    def _is_noted(self, generation: BucketGeneration, file: str, note: PlaceNote) -> bool:
+        """Whether the object is the one of its note, by its end. Raises: KeyMissing, KeyWrong."""
+        key, place = generation.folder + note.place.stored_name, note.place
+        must, source = is_encrypted_name(place.stored_name), StoredObject(self._store, key, place.stored_bytes)
+        try:
+            packed = PackedFile.open(source, file, self._keys, must_be_encrypted=must, end_digest=place.end_digest)
+        except (PackedDamaged, PackedUnknown):
+            return False
+        self._copy.check_facts(generation, key, packed.facts)
+        return True
 
     def _packed_otherwise(
         self, generation: BucketGeneration, file: str, note: PlaceNote, size: int | None
@@ -216,11 +245,18 @@ class _Restoring:
         if size is not None:
             try:
                 must = is_encrypted_name(place.stored_name)
-                found = packed_content(StoredObject(self._store, key, size), file, self._keys, must_be_encrypted=must)
+                source = StoredObject(self._store, key, size)
+                found = packed_content(source, file, self._keys, must_be_encrypted=must)
                 assert found is not None
+                facts = PackedFile.open(source, file, self._keys, must_be_encrypted=must).facts
+                self._copy.check_facts(generation, key, facts)
                 if (found.plain_bytes, found.digest) == (place.plain_bytes, file_of(note.file_row).digest):
                     there = replace(
-                        place, stored_bytes=found.stored_bytes, key_id=found.key_id, digest=found.stored_digest
+                        place,
+                        stored_bytes=found.stored_bytes,
+                        key_id=found.key_id,
+                        digest=found.stored_digest,
+                        end_digest=found.end_digest,
                     )
                     return replace(note, place=there)
                 why, advice = " (it is sound, and another one)", _TAKE_ANOTHER
@@ -235,7 +271,7 @@ class _Restoring:
         )
 
     def _check_encrypted(self, key: str) -> None:
-        if self._wants_encrypted and not is_encrypted_name(key):
+        if self.wants_encrypted and not is_encrypted_name(key):
             raise RestoreRefused(
                 f"{self._store.url(key)} is not encrypted, and [archive.encryption] of relay.toml has an active key. Whoever may write "
                 "to the bucket could have put it there, with other events in it. If it is from the time before encryption was switched "
@@ -245,7 +281,7 @@ class _Restoring:
     def _unpack(self, generation: BucketGeneration, path: Path, note: PlaceNote) -> None:
         source = StoredObject(self._store, generation.folder + note.place.stored_name)
         must = is_encrypted_name(note.place.stored_name)
-        reader = PackedReader.open(source, path.name, self._keys, must_be_encrypted=must)
+        reader = self._opened(generation, path.name, note, source, must_be_encrypted=must)
         crc = 0
         fd = self._layer.create(path)
         try:
@@ -258,12 +294,29 @@ class _Restoring:
             self._layer.sync_data(fd)
         finally:
             self._layer.close(fd)
-        if f"crc32:{crc:08x}" != reader.packed.facts.digest:
+        noted = None if self._copy.accepts_changed else file_of(note.file_row).digest
+        found, wanted = f"crc32:{crc:08x}", noted or reader.packed.facts.digest
+        if found != wanted:
             url = self._store.url(generation.folder + note.place.stored_name)
-            found, wanted = f"crc32:{crc:08x}", reader.packed.facts.digest
             raise RestoreRefused(
-                f"{url} does not give the binlog that was packed: {found}, not {wanted}. Nothing was restored."
+                f"{url} does not give the binlog that was packed: {found}, not {wanted}. Nothing was restored. {_WITHOUT_IT}"
             )
+
+    def _opened(
+        self, generation: BucketGeneration, file: str, note: PlaceNote, source: StoredObject, *, must_be_encrypted: bool
+    ) -> PackedReader:
+        key, place = generation.folder + note.place.stored_name, note.place
+        try:
+            end_digest = "" if self._copy.accepts_changed else place.end_digest
+            reader = PackedReader.open(
+                source, file, self._keys, must_be_encrypted=must_be_encrypted, end_digest=end_digest
+            )
+        except (PackedDamaged, PackedUnknown) as error:
+            raise RestoreRefused(
+                f"{self._store.url(key)} is not what was stored: {error.text}. Nothing was restored. {_WITHOUT_IT}"
+            ) from error
+        self._copy.check_facts(generation, key, reader.packed.facts)
+        return reader
 
     def _grown(self, generation: BucketGeneration, directory: Path) -> Position | None:
         """The file behind the last whole one, from its parts, cut back to its last whole transaction; None: there is none."""
@@ -278,7 +331,7 @@ class _Restoring:
         path = directory / name
         fd = self._layer.create(path)
         try:
-            size = self._join(fd, parts)
+            size = self._join(fd, generation, parts)
             with StoredFile.open(self._layer, path) as stored:
                 end = _whole_end(stored, size)
             self._layer.truncate(fd, end)
@@ -292,15 +345,15 @@ class _Restoring:
         self._on_progress(name)
         return Position(name, end)
 
-    def _join(self, fd: int, parts: Sequence[MirrorPart]) -> int:
+    def _join(self, fd: int, generation: BucketGeneration, parts: Sequence[MirrorPart]) -> int:
         """Writes what the parts have from the first byte on; returns how much that is."""
         at = 0
         limit = covered_to(parts)
         while at < limit:
             part = max((part for part in parts if part.start <= at), key=lambda part: part.stop)
             try:
-                data = unpacked_part(self._store.get(part.key), part, self._keys)
-            except PackedError:
+                data = self._copy.part(generation, part)
+            except (PackedError, RestoreRefused):
                 parts = [other for other in parts if other is not part]
                 # While parts were joined, the bucket had the same bytes twice.
                 if covered_to(parts) < limit:

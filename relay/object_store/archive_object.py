@@ -21,6 +21,7 @@ from relay.object_store.unknown_place import refuse_unknown
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
 FORMAT: Final = 1
+_MOST_BYTES: Final = 64 << 10
 RENEWED_S: Final = 20.0
 STALE_S: Final = 60.0
 _OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket] url."
@@ -55,7 +56,7 @@ class ArchiveObject:
 def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
     """What a bucket says of itself; None: nothing. Blocking. Raises: MirrorRefused; ObjectStoreError."""
     try:
-        data = store.get(ARCHIVE_KEY)
+        data = store.get(ARCHIVE_KEY, _MOST_BYTES)
     except ObjectMissing:
         return None
     url = store.url(ARCHIVE_KEY)
@@ -113,6 +114,9 @@ class Ownership:
         empty: nobody else does. is_whole: see `ArchiveObject`."""
         self._settles_s = settles_s
         self._store = store
+        self.archive = archive
+        self.root = directory
+        """The archive's directory."""
         place = str(directory.resolve())
         token = token or secrets.token_hex(8)
         about = (archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole, _machine(directory))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from relay.disk.file_calls import open_to_read, read_file
 from relay.object_store.object_errors import ObjectDamaged, StoreRefused, StoreUnreachable
 from relay.object_store.store_options import StoreOptions
 from relay.object_store.trying import StoreCounts, Trying
@@ -17,6 +18,10 @@ from relay.object_store.trying import StoreCounts, Trying
 if TYPE_CHECKING:
     from relay.object_store.breaker import Breaker
 
+MOST_READ_BYTES: Final = 256 << 20
+"""No object that is read at once has more, whatever the bucket says."""
+MOST_LISTED: Final = 1_000_000
+"""Objects of one listing: they are held in memory, some hundred bytes each."""
 _PART_BYTES: Final = 6 << 20
 """S3 takes no less than 5 MiB. All that is sent at once has a minute: 12 MiB, so 2 Mbit/s are enough."""
 _MOST_PARTS: Final = 9000
@@ -93,7 +98,7 @@ class ObjectStore:
         """
         size = path.stat().st_size
         if size <= _PART_BYTES:
-            self.put_bytes(key, path.read_bytes())
+            self.put_bytes(key, read_file(path))
             return
         if self._uploads is None:
             self._uploads = self.options.make(for_uploads=True)
@@ -125,17 +130,24 @@ class ObjectStore:
             raise failed[0]
 
     def _pieces(self, path: Path, key: str) -> Iterator[bytes]:
-        with path.open("rb") as file:
+        with open(open_to_read(path), "rb") as file:
             while piece := file.read(_PIECE_BYTES):
                 if self.stopping.is_set():
                     raise StoreUnreachable("the upload was told to stop", url=self.url(key))
                 yield piece
 
-    def get(self, key: str) -> bytes:
-        """All of an object."""
+    def get(self, key: str, most_bytes: int = MOST_READ_BYTES) -> bytes:
+        """All of an object. Raises: ObjectDamaged where it has more than `most_bytes`: whoever writes there says how many."""
         import obstore
 
-        data = self._trying.run(self.url(key), lambda: bytes(obstore.get(self._store, key).bytes()))
+        def call() -> bytes:
+            found = obstore.get(self._store, key)
+            size = found.meta["size"]
+            if size > most_bytes:
+                raise ObjectDamaged(f"it has {size} bytes, and no more than {most_bytes} are read", url=self.url(key))
+            return bytes(found.bytes())
+
+        data = self._trying.run(self.url(key), call)
         self.counts.add(bytes_read=len(data))
         return data
 
@@ -194,12 +206,13 @@ class ObjectStore:
         """The objects in a folder and those below it, in the order of their keys, behind the key `after`.
 
         Asked for page by page; one that fails is asked for again. On a disk and with Azure all at once: they do not begin behind a key.
+        Raises: StoreRefused where there are more than any archive has: whoever may write there makes as many as it likes.
         """
         import obstore
 
-        last = after
+        last, passed = after, 0
         if self.options.scheme in ("file", "az"):
-            found = self._trying.run(self.url(folder), lambda: obstore.list(self._store, folder or None).collect())
+            found = self._trying.run(self.url(folder), lambda: self._all(folder))
             yield from (fact for fact in sorted(map(_facts, found)) if fact.key > last)
             return
         while True:
@@ -217,8 +230,28 @@ class ObjectStore:
                 raise StoreRefused(
                     what, url=self.url(folder), advice="This storage cannot be used: it must know start-after."
                 )
+            passed += len(found)
+            self._check_count(folder, passed)
             yield from map(_facts, found)
             last = found[-1]["path"]
+
+    def _all(self, folder: str) -> Sequence[Any]:
+        import obstore
+
+        found: list[Any] = []
+        for page in obstore.list(self._store, folder or None, chunk_size=_PAGE):
+            found += page
+            self._check_count(folder, len(found))
+        return found
+
+    def _check_count(self, folder: str, count: int) -> None:
+        if count > MOST_LISTED:
+            what = f"it has more than {MOST_LISTED} objects, as no archive has"
+            raise StoreRefused(
+                what,
+                url=self.url(folder),
+                advice="Look who writes there; give the archive a bucket or a prefix of its own.",
+            )
 
     def delete(self, keys: Sequence[str]) -> None:
         """Removes objects; fine where there are none."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from relay.disk.file_calls import make_directory
 from relay.object_store.object_errors import StoreRefused
 
 _PART_TRIES: Final = 10
@@ -83,7 +84,10 @@ class StoreOptions:
         common: dict[str, Any] = {"prefix": self.prefix or None, "client_options": client, "retry_config": tries}
         try:
             if self.scheme == "file":
-                return LocalStore(urlsplit(self.url).path, mkdir=True)
+                # Its objects have the umask's modes: below a directory that others cannot enter, these say nothing.
+                directory = Path(urlsplit(self.url).path)
+                make_directory(directory)
+                return LocalStore(directory)
             settings: dict[str, Any] = {**common, **self._config()}
             if self.scheme == "s3":
                 return S3Store(self.bucket, **settings)
@@ -91,7 +95,8 @@ class StoreOptions:
                 return GCSStore(self.bucket, **settings)
             return AzureStore(self.bucket, **settings)
         except OSError as error:
-            what = f"its credentials cannot be read: {error.filename}: {error.strerror}"
+            what = "its directory cannot be made" if self.scheme == "file" else "its credentials cannot be read"
+            what = f"{what}: {error.filename}: {error.strerror}"
             raise StoreRefused(what, url=self.url) from None
         except (BaseError, ValueError) as error:
             raise StoreRefused(str(error).partition("\n")[0], url=self.url) from None

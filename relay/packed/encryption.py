@@ -1,15 +1,17 @@
-"""AES-256-GCM of a packed file: each frame for itself, bound to its place in its file.
+"""AES-256-GCM of a packed file: each frame for itself, bound to its place in its file, and to the file's place in its archive.
 
-    head   8 bytes magic | u32 size | JSON: key id, the wrapped data key, the file's id (16 random bytes)
+    head   8 bytes magic | u32 size | JSON: key id, the wrapped data key, the file's id (16 random bytes), whose file it is
     body   the frames, then what stands behind them (the binlog's facts and the frame table), each encrypted for itself
     tail   the head's JSON again | u32 its size | u64 size of the encrypted table | 8 bytes magic
 
 A data key is used for one file and never again, and a nonce is the kind and index of what is encrypted: none comes twice
-under one key. Kind, index and the file's id are authenticated with the bytes, and the table has the size and number of
-all frames: one that is moved, left out, doubled or taken from another file is found.
+under one key. Kind, index, the file's id, and the archive, generation and binlog that it is of, are authenticated with the bytes, and
+the table has the size and number of all frames: one that is moved, left out, doubled or taken from another file is found, and so is a
+file of another archive or generation.
 """
 
 import base64
+import hashlib
 import json
 import secrets
 import struct
@@ -17,9 +19,10 @@ from typing import Any, Final
 
 from relay.packed.key_ring import KEY_BYTES, KeyRing, sealing
 from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedDamaged, PackedUnknown
+from relay.packed.packed_facts import OfArchive, other_format
 
-HEAD_MAGIC: Final = b"BLRENC\x00\x01"
-TAIL_MAGIC: Final = b"BLRENC\xff\x01"
+HEAD_MAGIC: Final = b"BLRENC\x00\x02"
+TAIL_MAGIC: Final = b"BLRENC\xff\x02"
 TAG_BYTES: Final = 16
 _SIZE: Final = struct.Struct("<I")
 _TAIL: Final = struct.Struct("<IQ8s")
@@ -34,21 +37,23 @@ LARGEST_HEAD: Final = 4096
 class FileCipher:
     """Encrypts and decrypts the parts of one file. Thread-safe."""
 
-    def __init__(self, key_id: str, head: bytes, file_id: bytes, data_key: bytes) -> None:
+    def __init__(self, key_id: str, head: bytes, file_id: bytes, data_key: bytes, bound: bytes) -> None:
         self.key_id = key_id
         self._head = head
-        self._file_id = file_id
+        self._bound = file_id + bound
         self._sealing: Any = sealing(data_key)
 
     @classmethod
-    def new(cls, ring: KeyRing) -> "FileCipher":
-        """For a new file, with the ring's active key."""
+    def new(cls, ring: KeyRing, file: str, of: OfArchive) -> "FileCipher":
+        """For a new file with the binlog `file`, with the ring's active key."""
         key_id = ring.active
         assert key_id is not None
         file_id, data_key = secrets.token_bytes(_FILE_ID_BYTES), secrets.token_bytes(KEY_BYTES)
-        wrapped = ring.wrap(key_id, data_key, _wrap_bound(key_id, file_id))
-        head = json.dumps({"key": key_id, "wrapped": _text(wrapped), "id": _text(file_id)}).encode()
-        return cls(key_id, head, file_id, data_key)
+        bound = _bound(file, of.archive, of.generation)
+        wrapped = ring.wrap(key_id, data_key, _wrap_bound(key_id, file_id, bound))
+        told = {"key": key_id, "wrapped": _text(wrapped), "id": _text(file_id)}
+        whose = {"file": file, "archive": of.archive, "generation": of.generation}
+        return cls(key_id, json.dumps({**told, **whose}).encode(), file_id, data_key, bound)
 
     @classmethod
     def of_head(cls, head: bytes, ring: KeyRing | None, file: str) -> "FileCipher":
@@ -57,15 +62,20 @@ class FileCipher:
             found = json.loads(head)
             key_id = found["key"]
             wrapped, file_id = base64.b64decode(found["wrapped"]), base64.b64decode(found["id"])
-            if not isinstance(key_id, str):
+            named, archive, generation = found["file"], found["archive"], found["generation"]
+            if not isinstance(key_id, str) or not isinstance(named, str) or not isinstance(archive, str):
                 raise TypeError
         except (ValueError, KeyError, TypeError, RecursionError):
             raise PackedDamaged("its head cannot be read", file=file, offset=0) from None
+        if named != file:
+            raise PackedDamaged(f"the binlog in it is {named}", file=file, offset=0)
         if ring is None:
             raise KeyMissing(
                 f"it is encrypted with the key {key_id!r}; no keys were given", file=file, advice=KEYS_ADVICE
             )
-        return cls(key_id, head, file_id, ring.unwrap(key_id, wrapped, _wrap_bound(key_id, file_id), file))
+        bound = _bound(named, archive, generation)
+        data_key = ring.unwrap(key_id, wrapped, _wrap_bound(key_id, file_id, bound), file)
+        return cls(key_id, head, file_id, data_key, bound)
 
     @property
     def head(self) -> bytes:
@@ -94,14 +104,14 @@ class FileCipher:
 
     def _encrypt(self, kind: int, index: int, data: bytes) -> bytes:
         nonce = _NONCE.pack(kind, index)
-        return bytes(self._sealing.encrypt(nonce, data, nonce + self._file_id))
+        return bytes(self._sealing.encrypt(nonce, data, nonce + self._bound))
 
     def _decrypt(self, kind: int, index: int, data: bytes) -> bytes | None:
         from cryptography.exceptions import InvalidTag
 
         nonce = _NONCE.pack(kind, index)
         try:
-            return bytes(self._sealing.decrypt(nonce, data, nonce + self._file_id))
+            return bytes(self._sealing.decrypt(nonce, data, nonce + self._bound))
         except (InvalidTag, ValueError):
             return None
 
@@ -114,7 +124,8 @@ def split_tail(tail: bytes, stored_size: int, file: str) -> tuple[int, int]:
     head_size, table_size, magic = _TAIL.unpack(tail)
     if magic != TAIL_MAGIC:
         if magic[:-1] == TAIL_MAGIC[:-1]:
-            raise PackedUnknown("a newer binlog-relay encrypted it", file=file)
+            other = other_format(magic[-1])
+            raise PackedUnknown(f"it is encrypted, and {other}", file=file, advice=other.advice)
         raise PackedDamaged("its end is not the end of an encrypted binlog", file=file, offset=stored_size - TAIL_SIZE)
     if head_size > LARGEST_HEAD or table_size > stored_size:
         raise PackedDamaged("the sizes at its end cannot be", file=file, offset=stored_size - TAIL_SIZE)
@@ -126,8 +137,12 @@ def head_size_on_disk(head_size: int) -> int:
     return len(HEAD_MAGIC) + _SIZE.size + head_size
 
 
-def _wrap_bound(key_id: str, file_id: bytes) -> bytes:
-    return HEAD_MAGIC + file_id + key_id.encode()
+def _bound(file: str, archive: str, generation: int) -> bytes:
+    return hashlib.sha256(json.dumps([file, archive, generation]).encode()).digest()
+
+
+def _wrap_bound(key_id: str, file_id: bytes, bound: bytes) -> bytes:
+    return HEAD_MAGIC + file_id + bound + key_id.encode()
 
 
 def _text(data: bytes) -> str:

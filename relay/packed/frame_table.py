@@ -19,7 +19,7 @@ SEEK_TABLE_MAGIC: Final = 0x184D2A5E
 _SEEKABLE_MAGIC: Final = 0x8F92EAB1
 _HAS_CHECKSUMS: Final = 0x80
 _RESERVED: Final = 0x7C
-LARGEST_FRAME: Final = 1 << 30
+LARGEST_FRAME: Final = 64 << 20
 """Most plain bytes of a frame that is read. What packs makes them far smaller."""
 
 

@@ -123,6 +123,14 @@ class KeyRing:
             what = f"the key {key_id!r} that was given is not the one it was encrypted with, or its head was changed"
             raise KeyWrong(what, file=file, offset=0, advice=KEYS_ADVICE) from None
 
+    def derived(self, key_id: str, purpose: bytes) -> bytes | None:
+        """A key for another purpose, by HKDF of one of the ring; None: it has none of that id."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        key = self._keys.get(key_id)
+        return None if key is None else HKDF(SHA256(), KEY_BYTES, None, purpose).derive(key)
+
     def for_own_process(self) -> dict[str, bytes]:
         """The keys themselves, for a process that this one has started, over a socket that nobody else has."""
         return dict(self._keys)

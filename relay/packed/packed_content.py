@@ -16,14 +16,16 @@ _PIECE: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class PackedContent:
-    """stored_bytes, stored_digest: of the packed file, as in `FilePlace`. digest: of the binlog in it, as in the catalog. key_id: of
-    the key that it is encrypted with; None: it is not."""
+    """stored_bytes, stored_digest, end_digest: of the packed file, as in `FilePlace`. digest: of the binlog in it, as in the catalog;
+    sha256: of the same bytes, `sha256:…`. key_id: of the key that it is encrypted with; None: it is not."""
 
     stored_bytes: int
     stored_digest: str
     plain_bytes: int
     digest: str
     key_id: str | None
+    sha256: str
+    end_digest: str
 
 
 def packed_content(
@@ -43,7 +45,7 @@ def packed_content(
     """
     packed = PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted)
     size, count = source.size, len(packed.frames)
-    sha, crc, at, index = hashlib.sha256(), 0, 0, 0
+    sha, plain_sha, crc, at, index = hashlib.sha256(), hashlib.sha256(), 0, 0, 0
     while at < size:
         if stop():
             return None
@@ -61,6 +63,14 @@ def packed_content(
         for number in range(first, index):
             start, stop_at = packed.stored_range(number)
             begins(packed.frames[number].plain_start)
-            crc = zlib.crc32(packed.decode(number, data[start - at : stop_at - at]), crc)
+            plain = packed.decode(number, data[start - at : stop_at - at])
+            crc = zlib.crc32(plain, crc)
+            plain_sha.update(plain)
         at = end
-    return PackedContent(size, f"sha256:{sha.hexdigest()}", packed.plain_size, f"crc32:{crc:08x}", packed.key_id)
+    digests = f"sha256:{sha.hexdigest()}", f"sha256:{plain_sha.hexdigest()}"
+    if digests[1] != f"sha256:{packed.facts.sha256}":
+        what = "the binlog in it has another SHA-256 than it says"
+        raise PackedDamaged(what, file=file, offset=packed.frames.stored_stop)
+    return PackedContent(
+        size, digests[0], packed.plain_size, f"crc32:{crc:08x}", packed.key_id, digests[1], packed.end_digest
+    )

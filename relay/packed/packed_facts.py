@@ -1,24 +1,40 @@
-"""What a packed file says of the binlog in it, and what packed files are called."""
+"""What a packed file says of the binlog in it and of the archive that it is of, and what packed files are called."""
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 PACKED_SUFFIX: Final = ".zst"
 ENCRYPTED_SUFFIX: Final = ".zst.enc"
 PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ENCRYPTED_SUFFIX)
 
 
-class NewerFormat(ValueError):
-    """A later version of binlog-relay wrote it."""
+class OtherFormat(ValueError):
+    """Another version of binlog-relay wrote it. `advice`: the next step."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.advice = advice
+
+
+class OfArchive(NamedTuple):
+    """What a packed file is a part of. archive: the uuid of the archive's relay, empty: nobody said; generation: its number, 0: nobody
+    said. sequence: of a part of the binlog that grows, the number of the manifest that first lists it; 0: of no part."""
+
+    archive: str = ""
+    generation: int = 0
+    sequence: int = 0
+
+
+OF_NOBODY: Final = OfArchive()
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFacts:
     """`file`: the binlog's name. `digest`: `crc32:…` of its bytes, as the catalog has it; `sha256`: of the same bytes.
 
-    `packed_at`: seconds since 1970. `level`: zstd's.
+    `packed_at`: seconds since 1970. `level`: zstd's. `archive`, `generation`, `sequence`: as in `OfArchive`.
     """
 
     file: str
@@ -27,6 +43,9 @@ class PackedFacts:
     sha256: str
     packed_at: int
     level: int
+    archive: str = ""
+    generation: int = 0
+    sequence: int = 0
 
     def encode(self) -> bytes:
         """As it stands in the packed file."""
@@ -34,19 +53,32 @@ class PackedFacts:
 
     @classmethod
     def decode(cls, data: bytes) -> "PackedFacts":
-        """Raises: NewerFormat; ValueError."""
+        """Raises: OtherFormat; ValueError."""
         try:
             found: dict[str, Any] = json.loads(data)
             written = found.get("format") if isinstance(found, dict) else None
-            if isinstance(written, int) and written > FORMAT:
-                raise NewerFormat(f"it has format {written}, this version knows formats up to {FORMAT}")
+            if isinstance(written, int) and written != FORMAT:
+                raise other_format(written)
             facts = cls(*(found[name] for name in cls.__slots__))
         except (UnicodeError, KeyError, TypeError, RecursionError) as error:
             raise ValueError("what it says of its binlog cannot be read") from error
-        texts, numbers = (facts.file, facts.digest, facts.sha256), (facts.plain_size, facts.packed_at, facts.level)
-        if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
+        texts = (facts.file, facts.digest, facts.sha256, facts.archive)
+        numbers = (facts.plain_size, facts.packed_at, facts.level, facts.generation, facts.sequence)
+        if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
             raise ValueError("what it says of its binlog cannot be read")
         return facts
+
+
+def other_format(written: int) -> OtherFormat:
+    """Of a file of that format, which is not this version's."""
+    what = f"it has format {written}, this version knows format {FORMAT}"
+    if written > FORMAT:
+        return OtherFormat(what, "Start the newer binlog-relay.")
+    return OtherFormat(
+        f"{what}, which binds a file to its archive",
+        "Unpack it with the binlog-relay that made it, or with `zstd -d`, put the binlog in its place, and start the relay: "
+        "it packs it anew.",
+    )
 
 
 def packed_name(file: str, encrypted: bool) -> str:

@@ -1,13 +1,15 @@
 """The frame table of a packed binlog, and its frames as plain bytes.
 
-    NAME.zst       frames | a skippable frame with the binlog's facts | the seek table of zstd's seekable format
+    NAME.zst       frames | a skippable frame with a digest of each | one with the binlog's facts | zstd's own seek table
     NAME.zst.enc   as `relay.packed.encryption` says
 
-Stock `zstd -d NAME.zst` gives the binlog.
+Stock `zstd -d NAME.zst` gives the binlog. What stands behind the frames is "the end": who knows its digest knows that of each frame, by
+the digests in it, or as no one without the key makes frames that it takes.
 """
 
+import hashlib
 import threading
-from typing import Final
+from typing import Final, NamedTuple
 
 import zstandard
 
@@ -24,9 +26,14 @@ from relay.packed.frame_table import (
 )
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import PackedDamaged, PackedUnknown
-from relay.packed.packed_facts import NewerFormat, PackedFacts
+from relay.packed.packed_facts import OfArchive, OtherFormat, PackedFacts
 
 FACTS_MAGIC: Final = 0x184D2A5D
+DIGESTS_MAGIC: Final = 0x184D2A5C
+DIGEST_BYTES: Final = 20
+"""Of SHA-256, for each frame that is not encrypted."""
+MOST_END_BYTES: Final = 64 << 20
+"""More is not read of an end, whatever it says of itself: frames of some 400 GB of a binlog."""
 TAIL_READ: Final = 64 << 10
 """So much of the end is read at once: the table of a GiB in frames of 512 KiB and its facts are 25 KiB."""
 _MORE_READ: Final = 8 << 10
@@ -35,25 +42,47 @@ _CHECKSUM_BYTES: Final = 4
 _of_thread = threading.local()
 
 
+def frame_digest(stored: bytes) -> bytes:
+    """What is kept of a frame that is not encrypted."""
+    return hashlib.sha256(stored).digest()[:DIGEST_BYTES]
+
+
 class PackedFile:
     """What is known of a packed file without its frames. Made by `open`. Thread-safe, and bound to no source."""
 
     def __init__(
-        self, facts: PackedFacts, frames: FrameTable, cipher: FileCipher | None, stored_size: int, file: str
+        self,
+        ended: "_PackedEnd",
+        frames: FrameTable,
+        cipher: FileCipher | None,
+        stored_size: int,
+        file: str,
+        end_digest: str,
     ) -> None:
-        self.facts = facts
+        self.facts = ended.facts
         self.frames = frames
         self.stored_size = stored_size
         """Bytes of the packed file."""
+        self.end_digest = end_digest
+        """`sha256:…` of what stands behind the frames."""
+        self._digests = ended.digests
         self._cipher = cipher
         self._file = file
 
     @classmethod
     def open(
-        cls, source: ByteSource, file: str, keys: KeyRing | None = None, *, must_be_encrypted: bool = False
+        cls,
+        source: ByteSource,
+        file: str,
+        keys: KeyRing | None = None,
+        *,
+        must_be_encrypted: bool = False,
+        end_digest: str = "",
+        of: OfArchive | None = None,
     ) -> "PackedFile":
         """Reads the end of `source`, mostly at once. `file`: the binlog that should be in it. must_be_encrypted: an encrypted one was
-        stored; without a key anybody can make one that is not.
+        stored; without a key anybody can make one that is not. end_digest: of the file that was stored, as it was noted; empty: nobody
+        did. of: archive and generation that it should be of; None: any.
 
         Blocking. Raises: PackedDamaged, PackedUnknown, KeyMissing, KeyWrong; what `source` raises.
         """
@@ -62,15 +91,15 @@ class PackedFile:
             raise PackedDamaged(f"it has {size} bytes only", file=file, offset=0)
         tail = _Tail(source, size, file)
         if tail.last(len(TAIL_MAGIC))[:-1] == TAIL_MAGIC[:-1]:
-            facts, entries, cipher, start = _open_encrypted(tail, file, keys)
+            ended, cipher, start = _open_encrypted(tail, file, keys)
             behind = tail.begin
         elif must_be_encrypted:
             what = "it is not encrypted, and what was stored there was: somebody put another file in its place"
             raise PackedDamaged(what, file=file, offset=0)
         else:
-            facts, entries = _open_plain(tail, file)
+            ended = _open_plain(tail, file)
             cipher, start, behind = None, 0, tail.begin
-        frames = FrameTable(entries, start)
+        facts, frames = ended.facts, FrameTable(ended.entries, start)
         if frames.stored_stop != behind:
             what = f"its frames end at {frames.stored_stop} by its table, and at {behind} by its size"
             raise PackedDamaged(what, file=file, offset=min(frames.stored_stop, behind))
@@ -79,7 +108,14 @@ class PackedFile:
             raise PackedDamaged(what, file=file, offset=behind)
         if facts.file != file:
             raise PackedDamaged(f"the binlog in it is {facts.file}", file=file, offset=behind)
-        return cls(facts, frames, cipher, size, file)
+        if of is not None and (facts.archive, facts.generation) != of[:2]:
+            what = f"it is of generation {facts.generation} of the archive {facts.archive or 'of nobody'}, not of {of[1]} of {of[0]}"
+            raise PackedDamaged(what, file=file, offset=behind)
+        found = f"sha256:{hashlib.sha256(tail.behind()).hexdigest()}"
+        if end_digest not in ("", found):
+            what = "it is another packed file than the one that was noted: what stands behind its frames has another SHA-256"
+            raise PackedDamaged(what, file=file, offset=behind)
+        return cls(ended, frames, cipher, size, file, found)
 
     @property
     def plain_size(self) -> int:
@@ -100,8 +136,12 @@ class PackedFile:
         frame = self.frames[index]
         return frame.stored_start, frame.stored_stop
 
-    def decode(self, index: int, stored: bytes) -> bytes:
-        """The binlog's bytes of a frame from its stored ones. Gives the interpreter up meanwhile. Raises: PackedDamaged."""
+    def decode(self, index: int, stored: bytes, *, from_own_disk: bool = False) -> bytes:
+        """The binlog's bytes of a frame from its stored ones. Gives the interpreter up meanwhile. Raises: PackedDamaged.
+
+        from_own_disk: they were read where only the relay writes. There zstd's own checksum tells damage; elsewhere a frame
+        that somebody made has a right one, too.
+        """
         frame = self.frames[index]
         if len(stored) != frame.stored_size:
             what = f"frame {index} has {len(stored)} bytes, {frame.stored_size} were stored"
@@ -112,6 +152,12 @@ class PackedFile:
                 what = f"frame {index} is not what was encrypted there"
                 raise PackedDamaged(what, file=self._file, offset=frame.stored_start)
             stored = opened
+        elif (
+            not from_own_disk
+            and frame_digest(stored) != self._digests[index * DIGEST_BYTES : (index + 1) * DIGEST_BYTES]
+        ):
+            what = f"frame {index} is not what was packed there: its SHA-256 is another"
+            raise PackedDamaged(what, file=self._file, offset=frame.stored_start)
         try:
             if (
                 zstandard.frame_content_size(stored) != frame.plain_size
@@ -140,23 +186,29 @@ class _Tail:
         self.begin = size
         """Where what was taken begins."""
 
-    def last(self, count: int) -> bytes:
-        """The `count` bytes before `begin`. Raises: PackedDamaged."""
+    def last(self, count: int, more: int = _MORE_READ) -> bytes:
+        """The `count` bytes before `begin`. more: so many before them are wanted next. Raises: PackedDamaged."""
         start = self.begin - count
         if start < 0:
             raise PackedDamaged("it is shorter than its end says", file=self._file, offset=0)
+        if self._start + len(self._data) - start > MOST_END_BYTES:
+            what = f"what should stand behind its frames has over {MOST_END_BYTES >> 20} MiB by its end"
+            raise PackedDamaged(what, file=self._file, offset=start)
         if start < self._start:
-            # A little more than asked for: the facts are before the table.
-            from_here = max(0, start - _MORE_READ)
+            from_here = max(0, start - more)
             self._data = self._read(from_here, self._start - from_here) + self._data
             self._start = from_here
         return self._data[start - self._start : self.begin - self._start]
 
-    def take(self, count: int) -> bytes:
+    def take(self, count: int, more: int = _MORE_READ) -> bytes:
         """As `last`, and steps over them."""
-        found = self.last(count)
+        found = self.last(count, more)
         self.begin -= count
         return found
+
+    def behind(self) -> bytes:
+        """All from `begin` on."""
+        return self._data[self.begin - self._start :]
 
     def _read(self, offset: int, count: int) -> bytes:
         data = read_exactly(self._source, offset, count)
@@ -166,22 +218,35 @@ class _Tail:
         return data
 
 
-def _open_plain(tail: _Tail, file: str) -> tuple[PackedFacts, list[tuple[int, int, int]]]:
+class _PackedEnd(NamedTuple):
+    """What stands behind the frames. digests: of each frame, one behind the other; empty: they are encrypted."""
+
+    facts: PackedFacts
+    entries: list[tuple[int, int, int]]
+    digests: bytes
+
+
+def _open_plain(tail: _Tail, file: str) -> _PackedEnd:
     try:
-        entries = decode_seek_table(tail.take(seek_table_size(tail.last(FOOTER_SIZE))))
+        size = seek_table_size(tail.last(FOOTER_SIZE))
+        # The facts are before the table, and before them the digests, which are no more than twice its size.
+        entries = decode_seek_table(tail.take(size, _MORE_READ + 2 * size))
         if not entries or entries[-1][1]:
             raise PackedUnknown("it is a zstd file that binlog-relay did not make", file=file)
         facts = PackedFacts.decode(skippable_payload(tail.take(entries.pop()[0]), FACTS_MAGIC))
-    except NewerFormat as error:
-        raise PackedUnknown(str(error), file=file, advice="Start the newer binlog-relay.") from None
+        if not entries or entries[-1][1]:
+            raise ValueError("it has no digests of its frames")
+        digests = skippable_payload(tail.take(entries.pop()[0]), DIGESTS_MAGIC)
+        if len(digests) != len(entries) * DIGEST_BYTES:
+            raise ValueError("it has not one digest for each of its frames")
+    except OtherFormat as error:
+        raise PackedUnknown(str(error), file=file, advice=error.advice) from None
     except ValueError as error:
         raise PackedDamaged(str(error), file=file, offset=tail.begin) from None
-    return facts, entries
+    return _PackedEnd(facts, entries, digests)
 
 
-def _open_encrypted(
-    tail: _Tail, file: str, keys: KeyRing | None
-) -> tuple[PackedFacts, list[tuple[int, int, int]], FileCipher, int]:
+def _open_encrypted(tail: _Tail, file: str, keys: KeyRing | None) -> tuple[_PackedEnd, FileCipher, int]:
     head_size, table_size = split_tail(tail.last(TAIL_SIZE), tail.begin, file)
     tail.take(TAIL_SIZE)
     cipher = FileCipher.of_head(tail.take(head_size), keys, file)
@@ -192,13 +257,13 @@ def _open_encrypted(
     try:
         facts = PackedFacts.decode(opened[SKIPPABLE_HEAD : SKIPPABLE_HEAD + size])
         entries = decode_seek_table(opened[SKIPPABLE_HEAD + size :])
-    except NewerFormat as error:
-        raise PackedUnknown(str(error), file=file, advice="Start the newer binlog-relay.") from None
+    except OtherFormat as error:
+        raise PackedUnknown(str(error), file=file, advice=error.advice) from None
     except ValueError as error:
         raise PackedDamaged(str(error), file=file, offset=tail.begin) from None
     if any(stored <= TAG_BYTES for stored, _plain, _sum in entries):
         raise PackedDamaged("its frame table has a frame that cannot be", file=file, offset=tail.begin)
-    return facts, entries, cipher, head_size_on_disk(head_size)
+    return _PackedEnd(facts, entries, b""), cipher, head_size_on_disk(head_size)
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:

@@ -4,6 +4,7 @@ from typing import Self
 
 from relay.packed.byte_source import ByteSource, read_exactly
 from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import OfArchive
 from relay.packed.packed_file import PackedFile
 
 
@@ -22,10 +23,18 @@ class PackedReader:
 
     @classmethod
     def open(
-        cls, source: ByteSource, file: str, keys: KeyRing | None = None, *, must_be_encrypted: bool = False
+        cls,
+        source: ByteSource,
+        file: str,
+        keys: KeyRing | None = None,
+        *,
+        must_be_encrypted: bool = False,
+        end_digest: str = "",
+        of: OfArchive | None = None,
     ) -> Self:
         """Arguments, and raises: as `PackedFile.open`."""
-        return cls(PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted), source)
+        must = must_be_encrypted
+        return cls(PackedFile.open(source, file, keys, must_be_encrypted=must, end_digest=end_digest, of=of), source)
 
     @property
     def size(self) -> int:

@@ -14,8 +14,8 @@ from relay.packed.encryption import FileCipher
 from relay.packed.frame_cuts import FRAME_BYTES
 from relay.packed.frame_table import SKIPPABLE_HEAD, encode_seek_table, skippable
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import PackedFacts
-from relay.packed.packed_file import FACTS_MAGIC
+from relay.packed.packed_facts import OF_NOBODY, OfArchive, PackedFacts
+from relay.packed.packed_file import DIGESTS_MAGIC, FACTS_MAGIC, frame_digest
 from relay.packed.packing_room import PackingRoom
 
 LEVEL: Final = 3
@@ -42,17 +42,20 @@ def pack(
     *,
     keys: KeyRing | None = None,
     stop: Callable[[], bool] = lambda: False,
+    of: OfArchive = OF_NOBODY,
 ) -> PackedFacts | None:
-    """Gives the packed file to `sink`, piece by piece, in order. `file`: the binlog's name. None: `stop()` came true first.
+    """Gives the packed file to `sink`, piece by piece, in order. `file`: the binlog's name; `of`: whose it is. None: `stop()` came
+    true first.
 
     `cuts`: where frames end, from `frame_cuts`; the last is how many bytes of `source` are packed. `keys`: it is encrypted with the
     active one, if there is one. Blocking; gives the interpreter up for most of the time. Raises: EOFError (the source is
     shorter); what `source` and `sink` raise.
     """
-    cipher = FileCipher.new(keys) if keys is not None and keys.active is not None else None
+    cipher = FileCipher.new(keys, file, of) if keys is not None and keys.active is not None else None
     compressor = zstandard.ZstdCompressor(level=options.level, write_checksum=True, write_content_size=True)
     sha, crc, start = hashlib.sha256(), 0, 0
     entries: list[tuple[int, int, int]] = []
+    digests = bytearray()
     if cipher is not None:
         sink(cipher.head)
     for index, cut in enumerate(cuts):
@@ -67,14 +70,17 @@ def pack(
         checksum = int.from_bytes(stored[-_CHECKSUM_BYTES:], "little")
         if cipher is not None:
             stored = cipher.encrypt_frame(index, stored)
+        else:
+            digests += frame_digest(stored)
         sink(stored)
         entries.append((len(stored), len(plain), checksum))
         start = cut
-    facts = PackedFacts(file, start, f"crc32:{crc:08x}", sha.hexdigest(), int(time.time()), options.level)
+    facts = PackedFacts(file, start, f"crc32:{crc:08x}", sha.hexdigest(), int(time.time()), options.level, *of)
     if cipher is None:
-        said = skippable(FACTS_MAGIC, facts.encode())
+        summed, said = skippable(DIGESTS_MAGIC, bytes(digests)), skippable(FACTS_MAGIC, facts.encode())
+        sink(summed)
         sink(said)
-        sink(encode_seek_table([*entries, (len(said), 0, 0)]))
+        sink(encode_seek_table([*entries, (len(summed), 0, 0), (len(said), 0, 0)]))
     else:
         said = facts.encode()
         table = cipher.encrypt_table(len(said).to_bytes(SKIPPABLE_HEAD, "little") + said + encode_seek_table(entries))

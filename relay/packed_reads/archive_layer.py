@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveUnavailable
 from relay.archive.storage.files import TIERS_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
@@ -34,7 +36,7 @@ def note_tiers(root: Path, bucket: StoreOptions | None, keys: Sequence[KeySource
         return
     told = {"bucket": None if bucket is None else asdict(bucket), "keys": [asdict(one) for one in keys]}
     content = (json.dumps(told, indent=1) + "\n").encode()
-    if not path.exists() or path.read_bytes() != content:
+    if not path.exists() or read_file(path) != content:
         replace_file(FileLayer(), path, content)
 
 
@@ -55,7 +57,7 @@ def layer_of(directory: Path) -> TieredLayer:
         if root in _layers:
             return _layers[root]
         if (root / TIERS_NAME).is_file():
-            return _layer_in(root, (root / TIERS_NAME).read_text(encoding="utf-8"))
+            return _layer_in(root, read_file(root / TIERS_NAME).decode())
     return _layer_in(directory, "")
 
 
@@ -65,7 +67,7 @@ def _layer_in(root: Path, told: str) -> TieredLayer:
     noted: list[KeySource] = []
     if told:
         try:
-            found: dict[str, Any] = json.loads(told)
+            found: dict[str, Any] = kept_json(told)
             bucket = StoreOptions(**found["bucket"]) if found["bucket"] else None
             noted = [KeySource(**one) for one in found["keys"]]
         except (ValueError, KeyError, TypeError) as error:

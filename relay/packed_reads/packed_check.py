@@ -42,7 +42,8 @@ def check_stored(
         return
     sha = hashlib.sha256()
     try:
-        packed = PackedFile.open(source, file.name, keys, must_be_encrypted=is_encrypted_name(place.stored_name))
+        must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
+        packed = PackedFile.open(source, file.name, keys, must_be_encrypted=must, end_digest=end_digest)
     except (KeyMissing, KeyWrong) as error:
         _read(source, 0, size, sha.update, on_progress)
         if _is_another(sha.hexdigest(), place):

@@ -124,7 +124,7 @@ class PackedFiles:
         key, is_encrypted = f"{path}:{place.digest}", is_encrypted_name(place.stored_name)
         if place.tier is Tier.OBJECT:
             source, where = self.stored_object(path, place)
-            return StoredBytes(key, source, True, where, _nothing, is_encrypted=is_encrypted)
+            return StoredBytes(key, source, True, where, _nothing, False, is_encrypted, place.end_digest)
         packed = path.with_name(place.stored_name)
         try:
             stored = StoredFile(_DISK, _DISK.open_read(packed))
@@ -134,7 +134,7 @@ class PackedFiles:
             if is_again:
                 return StoredBytes(key, _Nowhere(), False, str(packed), _nothing)
             raise
-        return StoredBytes(key, stored, False, str(packed), stored.close, is_encrypted=is_encrypted)
+        return StoredBytes(key, stored, False, str(packed), stored.close, False, is_encrypted, place.end_digest)
 
 
 class _Nowhere:

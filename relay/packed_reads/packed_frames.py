@@ -30,7 +30,7 @@ class StoredBytes:
     """Where a binlog is stored. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket.
 
     `where`: for messages. `close`: lets go of `source`. `is_plain`: as it was received, not packed. `is_encrypted`: an encrypted one
-    was stored.
+    was stored. `end_digest`: as in `FilePlace`, by the note on the relay's own disk.
     """
 
     key: str
@@ -40,6 +40,7 @@ class StoredBytes:
     close: Callable[[], object]
     is_plain: bool = False
     is_encrypted: bool = False
+    end_digest: str = ""
 
 
 class Fetched(NamedTuple):
@@ -47,6 +48,7 @@ class Fetched(NamedTuple):
 
     data: bytes
     is_plain: bool
+    is_remote: bool
 
 
 class PackedFrames:
@@ -132,7 +134,8 @@ class PackedFrames:
         return self.packed.frames
 
     def _open_end(self, stored: StoredBytes) -> PackedFile:
-        return PackedFile.open(stored.source, self.name, self._keys, must_be_encrypted=stored.is_encrypted)
+        must, end_digest = stored.is_encrypted, stored.end_digest
+        return PackedFile.open(stored.source, self.name, self._keys, must_be_encrypted=must, end_digest=end_digest)
 
     def fetch(self, first: int, stop: int) -> list[Fetched]:
         """The stored bytes of frames [first, stop). Raises: as `open`."""
@@ -150,7 +153,10 @@ class PackedFrames:
         if len(data) != end - begin:
             what = f"it ends at {begin + len(data)}, before a frame does that ends at {end}"
             raise PackedDamaged(what, file=self.name, offset=begin + len(data))
-        return [Fetched(data[one - begin : other - begin], stored.is_plain) for one, other in itertools.pairwise(edges)]
+        return [
+            Fetched(data[one - begin : other - begin], stored.is_plain, stored.is_remote)
+            for one, other in itertools.pairwise(edges)
+        ]
 
     def decode(self, index: int, fetched: Fetched) -> bytes:
         """The plain bytes of a frame that was fetched. Raises: as `open`."""
@@ -168,7 +174,7 @@ class PackedFrames:
             if fetched.is_plain:
                 return fetched.data
             assert self.packed is not None
-            return self.packed.decode(index, fetched.data)
+            return self.packed.decode(index, fetched.data, from_own_disk=not fetched.is_remote)
 
         return self._fetched(look, table[index].plain_start)
 

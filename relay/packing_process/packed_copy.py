@@ -4,9 +4,10 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.boundary_index import RECORD, IndexRecord
 from relay.archive.storage.files import FileLayer, StoredFile, write_all
 from relay.packed.byte_source import ByteSource
@@ -14,20 +15,27 @@ from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import packed_content
 from relay.packed.packed_errors import PackedError
+from relay.packed.packed_facts import OF_NOBODY, OfArchive
 from relay.packed.packing import PackOptions, pack
 
 _DISK: Final = "Look at the disk."
 
 
 class CopyFailed(Exception):
-    """Nothing came of it. `what`: the reason, `advice`: what to do. of_binlog: it is not what was archived, or cannot be read; else
-    the copy alone is at fault."""
+    """A binlog was not copied or moved: it is where it was. `what`: half a sentence, `advice`: the next step, may be empty.
 
-    def __init__(self, what: str, advice: str, *, of_binlog: bool = True) -> None:
+    of_binlog: it is not what was archived, or cannot be read; else the copy alone is at fault. damage: what of the file on the disk is
+    not what was archived; None: that is not known.
+    """
+
+    def __init__(
+        self, what: str, advice: str = "", *, of_binlog: bool = True, damage: ArchiveDamaged | None = None
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.advice = advice
         self.of_binlog = of_binlog
+        self.damage = damage
 
 
 class CopyStopped(Exception):
@@ -37,7 +45,7 @@ class CopyStopped(Exception):
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
     """The bytes from `start` to `end` of a binlog, as the packed file `file`. digest: `crc32:…` of them, if it is known. pauses_s: so
-    long, at most, a process that packs pauses while the relay is busy; None: to the end."""
+    long, at most, a process that packs pauses while the relay is busy; None: to the end. of: the archive that it is packed for."""
 
     file: str
     end: int
@@ -45,6 +53,7 @@ class CopyOrder:
     options: PackOptions
     pauses_s: float | None = None
     start: int = 0
+    of: OfArchive = OF_NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class CopyFiles:
 
 @dataclass(frozen=True, slots=True)
 class PackedCopy:
-    """plain_digest: `crc32:…` of the binlog; packed_digest: `sha256:…` of the packed file.
+    """plain_digest: `crc32:…` of the binlog; packed_digest, end_digest: `sha256:…` of the packed file, and of its end.
 
     paused_s: for how long others had the machine.
     """
@@ -66,6 +75,7 @@ class PackedCopy:
     plain_digest: str
     packed_digest: str
     stored_bytes: int
+    end_digest: str = ""
     paused_s: float = 0.0
 
 
@@ -81,8 +91,7 @@ def write_copy(
     # What is read back comes from the disk, not from what was just written to memory.
     with contextlib.suppress(OSError, AttributeError):
         os.posix_fadvise(files.packed, 0, 0, os.POSIX_FADV_DONTNEED)
-    _read_back(layer, files.packed, order.file, keys, copy, stop)
-    return copy
+    return replace(copy, end_digest=_read_back(layer, files.packed, order.file, keys, copy, stop))
 
 
 def _write(
@@ -99,7 +108,7 @@ def _write(
 
     source = _ReadableFrom(StoredFile(layer, files.plain), order.start)
     try:
-        facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop)
+        facts = pack(source, sink, order.file, cuts, order.options, keys=keys, stop=stop, of=order.of)
     except EOFError as error:
         raise CopyFailed(str(error), "Run `archive verify`.") from error
     if facts is None:
@@ -138,7 +147,9 @@ def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
 
 def _read_back(
     layer: FileLayer, fd: int, file: str, keys: KeyRing | None, copy: PackedCopy, stop: Callable[[], bool]
-) -> None:
+) -> str:
+    """The digest of its end."""
+
     def begins(_offset: int) -> None:
         if stop():
             raise CopyStopped
@@ -150,3 +161,4 @@ def _read_back(
         raise CopyFailed(f"what was packed cannot be read back: {error.text}", _DISK, of_binlog=False) from error
     if found is None or (found.digest, found.stored_digest) != (copy.plain_digest, copy.packed_digest):
         raise CopyFailed("what was packed is read back as other bytes", _DISK, of_binlog=False)
+    return found.end_digest

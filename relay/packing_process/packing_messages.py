@@ -11,6 +11,7 @@ import struct
 from typing import Any, Final
 
 from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import OfArchive
 from relay.packed.packing import PackOptions
 from relay.packing_process.packed_copy import CopyFailed, CopyFiles, CopyOrder, PackedCopy
 
@@ -28,6 +29,7 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
         "pauses_s": order.pauses_s,
         "level": order.options.level,
         "frame_bytes": order.options.frame_bytes,
+        "of": order.of,
     }
     if keys is not None:
         told["keys"] = {name: base64.b64encode(key).decode() for name, key in keys.for_own_process().items()}
@@ -50,13 +52,14 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
     if "keys" in told:
         keys = KeyRing({name: base64.b64decode(key) for name, key in told["keys"].items()}, told["active"])
     plain, packed, *index = fds
-    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"], told["start"])
+    whose = OfArchive(*told["of"])
+    order = CopyOrder(told["file"], told["end"], told["digest"], options, told["pauses_s"], told["start"], whose)
     return order, keys, CopyFiles(plain, index[0] if index else -1, packed)
 
 
 def send_made(link: socket.socket, copy: PackedCopy, paused_s: float) -> None:
     """The copy is there. Raises: OSError."""
-    made = [copy.plain_digest, copy.packed_digest, copy.stored_bytes]
+    made = [copy.plain_digest, copy.packed_digest, copy.stored_bytes, copy.end_digest]
     link.sendall(_framed({"made": [*made, round(paused_s, 3)]}))
 
 

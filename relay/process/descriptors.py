@@ -27,47 +27,62 @@ _BY_A_VIEW: Final = _GENERATION_TO_COME + _THREADS_OF_THE_ARCHIVE * _BY_A_THREAD
 _BY_THE_REST: Final = 16
 _LONGEST_BACKLOG: Final = 512
 _SHORTEST_BACKLOG: Final = 8
+_STRANGERS_PART: Final = 6
+_ADMINS_PART: Final = 10
+"""Of few descriptors, one of so many is for who has not logged in, and of the rest for admins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What there is room for. connections: at once. backlog: those that the system accepts before the relay looks at them, and
-    which the event loop may then take all at once."""
+    """What there is room for. connections: at once, of those who have logged in; admins: so many more of theirs; strangers: of those
+    who have not. backlog: those that the system accepts before the relay looks at them, and which the event loop may then take all
+    at once."""
 
     connections: int
-    backlog: int
+    admins: int
+    strangers: int
+    backlog: int = _LONGEST_BACKLOG
 
 
-def share_descriptors(connections: int, views: int = 0, http: int = 0) -> Descriptors:
-    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for, `views` are opened later,
-    and so many connections come by `http`.
+def share_descriptors(wished: Descriptors, views: int = 0, http: int = 0) -> Descriptors:
+    """Raises the limit as far as the system lets it, and divides it as `wished`, or as far as it suffices; `views` are opened
+    later, and so many connections come by `http`.
 
     Kept back: what is open now, and what the archive, its threads and the way to the source may open besides. To be called
     when the archive is open. Systems give a process 1,024 and let it ask for more: what only select() could not bear.
     """
     limit = _raised_limit()
     kept = _open_now() + _kept_back() + views * _BY_A_VIEW + http
-    wanted = kept + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
+    wanted = kept + _taken_by(wished)
     if limit is None or limit >= wanted:
-        return Descriptors(connections, _LONGEST_BACKLOG)
+        return wished
     left = max(0, limit - kept)
-    backlog = min(_LONGEST_BACKLOG, max(_SHORTEST_BACKLOG, left // 8))
-    given = max(1, min(connections, (left - backlog) // _BY_A_CONNECTION))
-    if given < connections:
+    backlog = min(wished.backlog, max(_SHORTEST_BACKLOG, left // 8))
+    left -= backlog
+    strangers = min(wished.strangers, max(1, left // _STRANGERS_PART))
+    logged_in = max(1, (left - strangers) // _BY_A_CONNECTION)
+    admins = min(wished.admins, logged_in // _ADMINS_PART)
+    given = Descriptors(min(wished.connections, logged_in - admins), admins, strangers, backlog)
+    if given.connections < wished.connections:
         log.warning(
             "few_descriptors",
             allowed=limit,
             wanted=wanted,
             kept_back=kept,
-            max_connections=given,
+            max_connections=given.connections,
+            max_unauthenticated=given.strangers,
             advice="Raise the limit of open files (LimitNOFILE= of the unit, ulimit -n), or lower listen.max_connections.",
         )
-    return Descriptors(given, backlog)
+    return given
 
 
-def wanted_descriptors(connections: int, views: int) -> int:
+def wanted_descriptors(wished: Descriptors, views: int) -> int:
     """How many a relay with so many of each wants to be allowed, counted without what it has open before."""
-    return _kept_back() + views * _BY_A_VIEW + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
+    return _kept_back() + views * _BY_A_VIEW + _taken_by(wished)
+
+
+def _taken_by(given: Descriptors) -> int:
+    return given.backlog + given.strangers + (given.connections + given.admins) * _BY_A_CONNECTION
 
 
 def _raised_limit() -> int | None:

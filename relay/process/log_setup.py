@@ -11,11 +11,17 @@ from typing import Any, Final, TextIO
 
 import structlog
 
+from protocol.printable import printable
+
 _SECRET_PARTS: Final = ("password", "passwd", "secret", "hash", "scramble", "token", "auth_response")
 MASK: Final = "********"
 # A client may send anything as a statement, CHANGE MASTER TO with its password included.
 _SECRET_WORDS: Final = re.compile(r"passw|identified|secret", re.IGNORECASE)
 _LITERALS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?""", re.DOTALL)
+_OF_FAULTS: Final = ("exception", "stack")
+"""Keys whose values have lines of their own."""
+_MOST_BYTES: Final = 8 << 10
+"""Of one text. What others may name has narrower bounds where it is taken."""
 
 PAGE: Final = "docs/ERRORS.md"
 """Where everything that the relay says has an explanation."""
@@ -42,6 +48,26 @@ def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any])
         elif isinstance(value, dict):
             event[key] = mask_secrets(_logger, _method, dict(value))
     return event
+
+
+def make_printable(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Every text of a line, wherever it came from, without what a terminal obeys and on one line; tracebacks keep theirs, indented."""
+    for key, value in event.items():
+        if key in _OF_FAULTS and isinstance(value, str):
+            event[key] = "\n    ".join(printable(line, _MOST_BYTES) for line in value.split("\n"))
+        else:
+            event[key] = _printable(value)
+    return event
+
+
+def _printable(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {_printable(key): _printable(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_printable(one) for one in value]
+    return printable(str(value).replace("\n", " "), _MOST_BYTES)
 
 
 def point_to_page(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -75,6 +101,7 @@ def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json:
         mask_secrets,
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
+        make_printable,
     ]
     structlog.configure(
         processors=[*shared, point_to_page, renderer],

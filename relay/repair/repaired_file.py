@@ -1,6 +1,6 @@
 """One file of an archive: whether what was fetched is what was archived, and its way into the damaged one's place."""
 
-import shutil
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +48,17 @@ class WantedFile:
 def empty_scratch(directory: Path, layer: FileLayer) -> Path:
     """A new empty directory for one file, in the archive's own so that a rename puts it in place. Blocking. Raises: OSError."""
     scratch = directory / SCRATCH
-    if scratch.exists():
-        shutil.rmtree(scratch)
+    if os.path.lexists(scratch):
+        _remove(scratch, layer)
     layer.make_directory(scratch)
     return scratch
+
+
+def _remove(scratch: Path, layer: FileLayer) -> None:
+    if scratch.is_dir() and not scratch.is_symlink():
+        layer.remove_tree(scratch)
+    else:
+        layer.unlink(scratch)
 
 
 def put_in_place(directory: Path, remade: RemadeFile, layer: FileLayer) -> str | None:
@@ -62,9 +69,9 @@ def put_in_place(directory: Path, remade: RemadeFile, layer: FileLayer) -> str |
     name = remade.facts.name
     path = directory / name
     kept = None
-    if path.exists():
+    if os.path.lexists(path):
         kept = _free_name(directory, name)
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             layer.link(path, directory / kept)
         else:
             layer.rename(path, directory / kept)
@@ -78,14 +85,14 @@ def put_in_place(directory: Path, remade: RemadeFile, layer: FileLayer) -> str |
     for part in [name, *made]:
         layer.rename(remade.directory / part, directory / part)
     layer.sync_directory(directory)
-    shutil.rmtree(remade.directory)
+    layer.remove_tree(remade.directory)
     return kept
 
 
 def _free_name(directory: Path, name: str) -> str:
     base = f"{name}{DAMAGED_INFIX}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     free, serial = base, 1
-    while (directory / free).exists():
+    while os.path.lexists(directory / free):
         serial += 1
         free = f"{base}-{serial}"
     return free

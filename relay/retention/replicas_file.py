@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.files import KNOWN_REPLICAS_NAME, FileLayer, StoredFile, replace_file
-from relay.retention.known_replicas import KnownReplicas
+from relay.disk.kept_json import kept_json
+from relay.retention.known_replicas import KnownReplicas, RecordValues
 
 _LAYOUT: Final = 1
 
@@ -16,13 +17,15 @@ def read_known_replicas(layer: FileLayer, directory: Path) -> KnownReplicas | No
     if not layer.exists(path):
         return None
     with StoredFile.open(layer, path) as stored:
-        kept = json.loads(stored.read_all())
+        kept = kept_json(stored.read_all())
     if not isinstance(kept, dict) or kept.get("layout") != _LAYOUT:
         raise ValueError("another layout")
     return KnownReplicas.of_records(kept.get("replicas"))
 
 
-def write_known_replicas(layer: FileLayer, directory: Path, records: list[dict[str, object]]) -> None:
+def write_known_replicas(layer: FileLayer, directory: Path, values: RecordValues) -> None:
     """Blocking. Raises: OSError."""
-    content = json.dumps({"layout": _LAYOUT, "replicas": records}, indent=1)
+    # One replica a line: who encodes all of them at once holds the interpreter, and with it the event loop, meanwhile.
+    lines = ",\n  ".join(json.dumps(record) for record in KnownReplicas.records(values))
+    content = f'{{\n "layout": {_LAYOUT},\n "replicas": [\n  {lines}\n ]\n}}\n'
     replace_file(layer, directory / KNOWN_REPLICAS_NAME, content.encode())

@@ -36,7 +36,7 @@ from relay.retention.decision import (
 )
 from relay.retention.file_times import NumberedFiles, held_files_of, newest_event_time
 from relay.retention.held_back_log import HeldBackLog
-from relay.retention.known_replicas import KnownReplica, KnownReplicas, SeenReplica, order_of
+from relay.retention.known_replicas import KnownReplica, KnownReplicas, RecordValues, SeenReplica, order_of
 from relay.retention.replicas_file import read_known_replicas, write_known_replicas
 from relay.retention.retention_clock import RetentionClock
 from relay.retention.retention_holds import keeps_files, reader_holds, replica_holds, view_holds
@@ -55,6 +55,8 @@ _MOST_A_PASS: Final = 2000
 _SHARE: Final = 100.0
 """A pass that took a second is followed by a rest of so many."""
 _LONGEST_PAUSE_S: Final = 600.0
+# Replicas that one pass leaves behind and that have a line of their own.
+_MOST_SAID: Final = 20
 _FLOOR_PART: Final = 20
 _MOST_FLOOR: Final = 20 << 30
 """With less room than a twentieth of the disk, or so many bytes, the bucket of [archive.mirror] is not waited for."""
@@ -133,7 +135,7 @@ class Retention:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_read = False
-        self._kept: list[dict[str, object]] | None = None
+        self._kept: RecordValues | None = None
         self._is_kept = True
         self._failures = 0
         """One after the other."""
@@ -232,17 +234,17 @@ class Retention:
         self.status.forgotten_replicas = sum(not keeps_files(one, self._limits) for one in away)
 
     async def _keep(self) -> None:
-        records = self.replicas.records()
-        if records == self._kept:
+        values = self.replicas.values()
+        if values == self._kept:
             return
         try:
-            await asyncio.to_thread(write_known_replicas, self._layer, self._mirror.directory, records)
+            await asyncio.to_thread(write_known_replicas, self._layer, self._mirror.directory, values)
         except OSError as error:
             if self._is_kept:
                 log.warning("known_replicas_not_kept", what=str(error), note="it is tried again")
             self._is_kept = False
             return
-        self._kept, self._is_kept = records, True
+        self._kept, self._is_kept = values, True
 
     # --- a pass ------------------------------------------------------------------------------------------------------
 
@@ -259,8 +261,10 @@ class Retention:
         self.status.held_back = decision.held_back
         self.status.missing_bytes = max((one.missing_bytes for one in decision.held_back), default=0)
         self._log.tell(decision.held_back, limits)
-        for replica in plan.gone:
-            self._left_behind(replica)
+        for number, replica in enumerate(plan.gone):
+            self._left_behind(replica, is_said=number < _MOST_SAID)
+        if len(plan.gone) > _MOST_SAID:
+            log.warning("retention_left_replicas_behind", replicas=len(plan.gone), said=_MOST_SAID)
         await self._carry_out(plan, limits)
 
     def _retained(self) -> list[_RetainedArchive]:
@@ -321,9 +325,11 @@ class Retention:
         totals = {one.name: sum(file.size_bytes for file in one.files) for one in archives}
         return _PassPlan(decision, orders, totals, free, gone)
 
-    def _left_behind(self, replica: KnownReplica) -> None:
+    def _left_behind(self, replica: KnownReplica, *, is_said: bool) -> None:
         self.replicas.forget(replica)
         self.status.left_behind += 1
+        if not is_said:
+            return
         log.warning(
             "retention_left_replica_behind",
             what=f"{replica.named} needs {replica.file}, which is not in {archive_text(replica.view)} any more",

@@ -2,12 +2,16 @@
 
 from typing import Any, Protocol
 
+from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
+
 
 class SchemaSource(Protocol):
     """A connection to the source."""
 
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
+    async def query(
+        self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a statement. bound: the most that is read of them."""
 
 
 def answer_text(value: object) -> str:

@@ -8,6 +8,7 @@ nothing stands between the two that may have changed it. What may have is not lo
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from protocol.sql.lexer import NotSure
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import DefinedSpan, Place
 from relay.schema_history.schema_record import Line, RecordedSchema
@@ -26,7 +27,6 @@ from relay.schema_history.tables.ddl_statement import (
     NoTable,
     RenameColumn,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import Table, TableName
 
 

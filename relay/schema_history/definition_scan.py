@@ -9,7 +9,7 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size, is_event_size
 from protocol.binlog.mariadb_gtid import alters_nothing
-from protocol.binlog.schema.definition_statement import defines, definition_statement
+from protocol.binlog.schema.definition_statement import definition_statement, may_define
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import MOST_NOTES
 from protocol.kernel.ingest import Ingest
@@ -41,10 +41,16 @@ class DefinitionEvent:
 
 
 def events_in_run(
-    ingest: Ingest, data: bytearray | memoryview, start: int, stop: int, base: int, before: bytes = b""
+    ingest: Ingest,
+    data: bytearray | memoryview,
+    start: int,
+    stop: int,
+    base: int,
+    before: bytes = b"",
+    most: int | None = None,
 ) -> list[DefinitionEvent]:
     """What the kernel's last feed found, whose run is data[start:stop] and begins at `base` in its file. `before`: the last
-    bytes of the run before, see `last_bytes`.
+    bytes of the run before, see `last_bytes`. `most`: events that are looked at behind those that the kernel lists; None: all.
     """
     lengths = ingest.post_lengths()
     post_length, checksum = lengths[2], ingest.checksum > 0
@@ -52,7 +58,7 @@ def events_in_run(
     found = []
     offsets = ingest.take_definitions()
     if len(offsets) == MOST_NOTES:
-        offsets += _further(data, start + offsets[-1] - base, stop, offsets[-1], post_length, checksum)
+        offsets += _further(data, start + offsets[-1] - base, stop, offsets[-1], post_length, checksum, most)
     for offset in offsets:
         at = start + offset - base
         raw = None
@@ -68,15 +74,23 @@ def events_in_run(
 
 
 def _further(
-    data: bytearray | memoryview, at: int, stop: int, offset: int, post_length: int, checksum: bool
+    data: bytearray | memoryview,
+    at: int,
+    stop: int,
+    offset: int,
+    post_length: int,
+    checksum: bool,
+    most: int | None,
 ) -> list[int]:
     """The definitions in data[at:stop] behind the one at `at`, which stands at `offset` in its file: more than the kernel lists."""
     found = []
     position = at
-    while position + HEADER_SIZE <= stop and is_event_size(size := event_size(data, position)):
+    passed = 0
+    while position + HEADER_SIZE <= stop and is_event_size(size := event_size(data, position)) and passed != most:
+        passed += 1
         if position > at and data[position + TYPE_AT] in _QUERIES:
             event = bytes(data[position : position + size]) if position + size <= stop else b""
-            if not event or defines(event, post_length, checksum):
+            if not event or may_define(event, post_length, checksum):
                 found.append(offset + position - at)
         position += size
     return found
@@ -111,7 +125,7 @@ def is_about_triggers(event: DefinitionEvent) -> bool:
         return True
     try:
         found = definition_statement(event.raw, event.post_length, event.checksum)
-    except (ProtocolError, IndexError):
+    except ProtocolError:
         return True
     return found is not None and (found[1] is None or _TRIGGER.search(found[1]) is not None)
 

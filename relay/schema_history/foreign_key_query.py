@@ -12,6 +12,7 @@ import pymysql.err
 from protocol.binlog.format_description import version_numbers
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
+from relay.upstream.source.answer_bound import TABLE_LIST
 
 NamedForeignKeys = tuple[tuple[str, ForeignKey], ...]
 ForeignKeysOfTables = dict[str, NamedForeignKeys | None]
@@ -85,8 +86,8 @@ class ForeignKeyQuery:
 
     async def _ask_dictionary(self, schema: str) -> ForeignKeysOfTables:
         quoted = quoted_text(schema)
-        columns = await self._source.query(_COLUMNS.format(schema=quoted), _TIMEOUT_S)
-        told = await self._source.query(_RULES.format(schema=quoted), _TIMEOUT_S) if columns else []
+        columns = await self._source.query(_COLUMNS.format(schema=quoted), _TIMEOUT_S, TABLE_LIST)
+        told = await self._source.query(_RULES.format(schema=quoted), _TIMEOUT_S, TABLE_LIST) if columns else []
         rules = {(answer_text(row[0]), answer_text(row[1])): (answer_text(row[2]), answer_text(row[3])) for row in told}
         parts: dict[tuple[str, str], list[tuple[int, Any, Any, Any, Any]]] = {}
         for table, name, place, *rest in columns:
@@ -111,9 +112,9 @@ class ForeignKeyQuery:
         names = ", ".join(_NAME.format(name=name, part=part) for name in ("FOR_NAME", "REF_NAME") for part in (1, -1))
         try:
             asked = _INNODB_KEYS.format(names=names, limit=MOST_FOREIGN_KEYS + 1)
-            keys = await self._source.query(asked, _TIMEOUT_S)
+            keys = await self._source.query(asked, _TIMEOUT_S, TABLE_LIST)
             asked = _INNODB_COLUMNS.format(limit=_MOST_COLUMNS + 1)
-            columns = await self._source.query(asked, _TIMEOUT_S) if keys else []
+            columns = await self._source.query(asked, _TIMEOUT_S, TABLE_LIST) if keys else []
         except pymysql.err.MySQLError as error:
             self.lacks_privilege = bool(error.args) and error.args[0] == _ACCESS_DENIED
             self.refusal = "the account may not see them" if self.lacks_privilege else "the source has no list of them"

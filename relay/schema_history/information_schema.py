@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
+from protocol.sql.engines import takes_foreign_keys
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
 from relay.schema_history.tables.default_text import told_default
-from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table, takes_foreign_keys
+from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table
+from relay.upstream.source.answer_bound import TABLE_LIST
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 _TIMEOUT_S: Final = 120.0
@@ -50,7 +52,7 @@ async def schemas_of(source: SchemaSource) -> dict[str, CharsetDefault]:
     statement = (
         "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA"
     )
-    rows = await source.query(statement, _TIMEOUT_S)
+    rows = await source.query(statement, _TIMEOUT_S, TABLE_LIST)
     found = {answer_text(row[0]): (answer_text(row[1]), answer_text(row[2])) for row in rows}
     return {name: found[name] for name in sorted(found) if name.lower() not in _OWN_SCHEMAS}
 
@@ -61,13 +63,13 @@ async def tables_of(
     """The tables of one schema that the account may see, views left out. Raises: TooManyColumns; as `query`."""
     limit = max(0, min(most_columns, COLUMNS_LIMIT))
     quoted = quoted_text(schema)
-    tables = await source.query(_TABLES.format(schema=quoted), _TIMEOUT_S)
+    tables = await source.query(_TABLES.format(schema=quoted), _TIMEOUT_S, TABLE_LIST)
     engines = {answer_text(row[0]): answer_text(row[1]) for row in tables}
     types = {answer_text(row[0]): answer_text(row[3]).upper() for row in tables}
     collations = {answer_text(row[0]): answer_text(row[2]) for row in tables}
     if not engines:
         return []
-    rows = await source.query(_COLUMNS.format(schema=quoted, limit=limit + 1), _TIMEOUT_S)
+    rows = await source.query(_COLUMNS.format(schema=quoted, limit=limit + 1), _TIMEOUT_S, TABLE_LIST)
     if len(rows) > limit:
         raise TooManyColumns(f"the schema {schema} has more than {limit} columns, or all schemas together too many")
     is_of_relay = await foreign_keys.is_of_relay()
@@ -86,7 +88,9 @@ async def tables_of(
             )
             columns[answer_text(table)].append((int(number), column))
     keys: dict[str, dict[str, list[_KeyPart]]] = {name: {} for name in engines}
-    for table, index, place, name, duplicates, prefix in await source.query(_KEYS.format(schema=quoted), _TIMEOUT_S):
+    for table, index, place, name, duplicates, prefix in await source.query(
+        _KEYS.format(schema=quoted), _TIMEOUT_S, TABLE_LIST
+    ):
         if answer_text(table) in keys:
             parts = keys[answer_text(table)].setdefault(answer_text(index), [])
             length = int(prefix) if prefix is not None else None

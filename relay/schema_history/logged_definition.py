@@ -88,8 +88,8 @@ class LoggedDefinition:
 
     def parsed(self) -> "Statement":
         """What it says. Raises: NotSure."""
+        from protocol.sql.lexer import NotSure
         from relay.schema_history.tables.ddl_parser import parse_ddl
-        from relay.schema_history.tables.ddl_tokens import NotSure
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
@@ -97,8 +97,8 @@ class LoggedDefinition:
 
     def apply_to(self, state: "SchemaState") -> None:
         """The state behind the statement; of what cannot be told for certain nothing is known then."""
+        from protocol.sql.lexer import NotSure
         from relay.schema_history.schema_state import Teller
-        from relay.schema_history.tables.ddl_tokens import NotSure
 
         try:
             statement = self.parsed()
@@ -121,7 +121,7 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     """What a Query event defines; None: nothing that has columns. `event`, `post_length`, `checksum`: see definition_statement."""
     try:
         found = definition_statement(event, post_length, checksum)
-    except (ProtocolError, IndexError):
+    except ProtocolError:
         return LoggedDefinition(None)
     if found is None:
         return None
@@ -165,8 +165,8 @@ def _has_no_table(made: LoggedDefinition) -> bool:
     """Whether it is for certain about something that has no columns."""
     if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
         return False
+    from protocol.sql.lexer import NotSure
     from relay.schema_history.tables.ddl_statement import NoTable
-    from relay.schema_history.tables.ddl_tokens import NotSure
 
     try:
         return isinstance(made.parsed(), NoTable)

@@ -12,6 +12,7 @@ from pathlib import Path
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
+from relay.disk.file_calls import read_file
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import (
     WORKED_OUT,
@@ -57,7 +58,7 @@ class SchemaFile:
         if not self._layer.exists(self.path):
             replace_file(self._layer, self.path, b"")
             self._size = 0
-        fd = self._layer.open_write(self.path)
+        fd = self._layer.open_alone(self.path)
         try:
             if self._layer.size(fd) != self._size:
                 self._layer.truncate(fd, self._size)  # what is left of a write that failed
@@ -136,7 +137,7 @@ def read_schema(directory: Path, named: tuple[str, str] = ("", "")) -> RecordedS
     named: a schema and a table, in lower case, empty for any: of others what is left out takes no time.
     """
     path = directory / SCHEMA_NAME
-    data = path.read_bytes() if os.path.exists(path) else b""
+    data = read_file(path) if os.path.exists(path) else b""
     wanted = [
         f'"{key}": {json.dumps(name, ensure_ascii=False)}'.encode()
         for key, name in zip(("schema", "table"), named, strict=True)
@@ -151,7 +152,7 @@ def recorded_lines(directory: Path) -> list[Line]:
     """All lines of what is recorded in an archive's directory. Blocking. Raises: OSError."""
     path = directory / SCHEMA_NAME
     try:
-        return list(parse_lines(path.read_bytes()))
+        return list(parse_lines(read_file(path)))
     except FileNotFoundError:
         return []
 

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from relay.disk.kept_json import kept_json
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
 from relay.schema_history.table_agreement import completed
@@ -138,7 +139,7 @@ def parse_lines(data: bytes) -> Iterator[Line]:
     """The whole lines of the file. A last one without its end, and what is no line of ours, is left out."""
     for raw in data.split(b"\n")[:-1]:
         try:
-            facts = json.loads(raw)
+            facts = kept_json(raw)
             yield Line(
                 str(facts["kind"]), (binlog_number(facts["file"]), int(facts["offset"])), facts, raw.decode() + "\n"
             )

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.altered_keys import renamed_foreign_keys
 from relay.schema_history.tables.altered_table import alter_table, table_of
 from relay.schema_history.tables.ddl_statement import (
@@ -22,8 +24,7 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     Statement,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
-from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName, takes_foreign_keys
+from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 
 _MOST_TEMPORARY: Final = 10_000
 _MOST_NAMES: Final = 100_000

@@ -59,6 +59,8 @@ _PAUSE_FACTOR: Final = 20
 """The source spends at most a twentieth of its time on our questions."""
 _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
 _MOST_NOTES: Final = 10_000
+_MOST_LOOKED_AT: Final = 2_000
+"""Events of a run with more definitions than the kernel lists: they are looked at on the event loop."""
 _MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
 """The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
@@ -141,7 +143,7 @@ class DefinitionNotes:
             self.place = Position(file, ingest.position)
 
     def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
-        found = events_in_run(ingest, data, start, ingest.produced, base, self._before)
+        found = events_in_run(ingest, data, start, ingest.produced, base, self._before, _MOST_LOOKED_AT)
         if len(found) < ingest.definitions - self._seen:  # more than the kernel lists
             found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
         self._seen = ingest.definitions

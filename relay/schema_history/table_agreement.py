@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
+from protocol.columns.codes import column_codes as codes
 from relay.schema_history.tables.source_table import RESTRICT, UNKNOWN_CHARSET, Column, Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]++)\s*+(?:\((.*)\))?(.*)", re.DOTALL)
@@ -19,13 +20,23 @@ _SIZED: Final = frozenset(
 )
 # The types of Table_map that a column may have; not in it: any.
 _CODES: Final[dict[str, tuple[int, ...]]] = {
-    "tinyint": (1,), "smallint": (2,), "mediumint": (9,), "int": (3,), "bigint": (8,), "float": (4,), "double": (5,),
-    "decimal": (0, 246), "bit": (16,), "year": (13,), "date": (10, 14), "time": (11, 19), "datetime": (12, 18),
-    "timestamp": (7, 17), "char": (254, 253, 15), "varchar": (15, 253, 141), "binary": (254, 253, 15), "varbinary": (15, 253, 141),
-    "enum": (247,), "set": (248,), "json": (245,), "uuid": (254,), "inet4": (254,), "inet6": (254,), "vector": (242, 15, 252),
+    "tinyint": (codes.FIELD_TINY,), "smallint": (codes.FIELD_SHORT,), "mediumint": (codes.FIELD_INT24,),
+    "int": (codes.FIELD_LONG,), "bigint": (codes.FIELD_LONGLONG,), "float": (codes.FIELD_FLOAT,),
+    "double": (codes.FIELD_DOUBLE,), "decimal": (codes.FIELD_DECIMAL, codes.FIELD_NEWDECIMAL), "bit": (codes.FIELD_BIT,),
+    "year": (codes.FIELD_YEAR,), "date": (codes.FIELD_DATE, codes.FIELD_NEWDATE),
+    "time": (codes.FIELD_TIME, codes.FIELD_TIME2), "datetime": (codes.FIELD_DATETIME, codes.FIELD_DATETIME2),
+    "timestamp": (codes.FIELD_TIMESTAMP, codes.FIELD_TIMESTAMP2),
+    "char": (codes.FIELD_STRING, codes.FIELD_VAR_STRING, codes.FIELD_VARCHAR),
+    "varchar": (codes.FIELD_VARCHAR, codes.FIELD_VAR_STRING, codes.FIELD_VARCHAR_COMPRESSED),
+    "binary": (codes.FIELD_STRING, codes.FIELD_VAR_STRING, codes.FIELD_VARCHAR),
+    "varbinary": (codes.FIELD_VARCHAR, codes.FIELD_VAR_STRING, codes.FIELD_VARCHAR_COMPRESSED), "enum": (codes.FIELD_ENUM,),
+    "set": (codes.FIELD_SET,), "json": (codes.FIELD_JSON,), "uuid": (codes.FIELD_STRING,), "inet4": (codes.FIELD_STRING,),
+    "inet6": (codes.FIELD_STRING,), "vector": (codes.FIELD_VECTOR, codes.FIELD_VARCHAR, codes.FIELD_BLOB),
 }  # fmt: skip
-_OF_BLOBS: Final = (249, 250, 251, 252, 140)
-_GEOMETRY: Final = (255,)
+_OF_BLOBS: Final = (
+    codes.FIELD_TINY_BLOB, codes.FIELD_MEDIUM_BLOB, codes.FIELD_LONG_BLOB, codes.FIELD_BLOB, codes.FIELD_BLOB_COMPRESSED,
+)  # fmt: skip
+_GEOMETRY: Final = (codes.FIELD_GEOMETRY,)
 _GEOMETRIES: Final = frozenset(
     (
         "geometry",
@@ -168,17 +179,17 @@ def columns_fit(columns: Sequence[Column], types: bytes, arguments: Sequence[tup
 
 
 def _argument_fits(name: str, argument: str, charset: str, code: int, found: tuple[int, int]) -> bool:
-    if name == "decimal" and code == 246:
+    if name == "decimal" and code == codes.FIELD_NEWDECIMAL:
         precision, _, scale = argument.partition(",")
         return (precision, scale or "0") == (str(found[0]), str(found[1]))
-    if code in (17, 18, 19):
+    if code in (codes.FIELD_TIMESTAMP2, codes.FIELD_DATETIME2, codes.FIELD_TIME2):
         return int(argument or 0) == found[0]
-    if code == 15 and name in ("varchar", "varbinary") and argument.isdecimal():
+    if code == codes.FIELD_VARCHAR and name in ("varchar", "varbinary") and argument.isdecimal():
         if charset == UNKNOWN_CHARSET:
             return True
         widths = _MOST_BYTES.get(charset, (1,)) if name == "varchar" else (1,)
         return found[0] in {int(argument) * width for width in widths}
-    if code == 254 and name in ("char", "binary") and argument.isdecimal():
+    if code == codes.FIELD_STRING and name in ("char", "binary") and argument.isdecimal():
         if charset == UNKNOWN_CHARSET:
             return True
         widths = _MOST_BYTES.get(charset, (1,)) if name == "char" else (1,)

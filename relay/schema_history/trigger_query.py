@@ -4,6 +4,7 @@ from typing import Final
 
 from relay.schema_history.answer_text import SchemaSource, answer_text
 from relay.schema_history.tables.source_table import TableName
+from relay.upstream.source.answer_bound import TABLE_LIST
 
 _TIMEOUT_S: Final = 120.0
 MOST_TABLES: Final = 10_000
@@ -20,7 +21,7 @@ async def tables_with_triggers(source: SchemaSource) -> frozenset[TableName] | N
     server, of which no view asks for them. Raises: as `query`."""
     if "mariadb" not in answer_text((await source.query("SELECT VERSION()", _TIMEOUT_S))[0][0]).lower():
         return None
-    privileges = await source.query(_PRIVILEGES, _TIMEOUT_S)
+    privileges = await source.query(_PRIVILEGES, _TIMEOUT_S, TABLE_LIST)
     held = set()
     for grantee, privilege, account in privileges:
         user, _, host = answer_text(account).rpartition("@")
@@ -28,7 +29,7 @@ async def tables_with_triggers(source: SchemaSource) -> frozenset[TableName] | N
             held.add(answer_text(privilege).upper())
     if "TRIGGER" not in held or held.isdisjoint(("REFERENCES", "SELECT")):
         return None
-    rows = await source.query(_TRIGGERS.format(limit=MOST_TABLES + 1), _TIMEOUT_S)
+    rows = await source.query(_TRIGGERS.format(limit=MOST_TABLES + 1), _TIMEOUT_S, TABLE_LIST)
     if len(rows) > MOST_TABLES:
         return None
     return frozenset((answer_text(schema), answer_text(table)) for schema, table in rows)

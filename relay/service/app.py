@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from protocol.auth.account import Account as ReplicaAccount
+from protocol.auth.accounts import SECRET_BYTES
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.files import CATALOG_NAME, DECOYS_NAME, FileLayer
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
@@ -43,12 +44,14 @@ from relay.retention.decision import Place
 from relay.retention.retention import Retention
 from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
+from relay.service.health_socket import HealthSocket
+from relay.service.kept_secret import kept_secret
 from relay.service.shown_views import ShownViews, source_state
 from relay.service.view_service import OpenOne, ViewService
 from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
+from relay.upstream.attach.own_address import ListenAddress
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
-from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
 from relay.view.shown_view import ShownView
@@ -164,7 +167,7 @@ class Relay:
         self._archive = archive
         keep_what_was_made()
         monitored = config.http.max_connections if config.http.enabled else 0
-        descriptors = share_descriptors(config.listen.max_connections, len(config.views), monitored)
+        descriptors = share_descriptors(config.listen.descriptors, len(config.views), monitored)
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(
             archive,
@@ -181,7 +184,7 @@ class Relay:
         clients = Clients(options)
         scrub = Scrub(archive, interval_s(config.archive.scrub), layer)
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
-        console.copies_of = partial(copies_of, config.archive)
+        console.copies_of = partial(copies_of, config.archive, config.archive_directory)
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
         views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
@@ -219,9 +222,11 @@ class Relay:
             read = layer.packed.facts if packs else None
             upkeep = Upkeep(retention.status, None if tiers is None else tiers.status, copied, read)
             http = monitoring(config, archive, control, clients, scrub, console, upkeep, archived.sync_times)
+        health = HealthSocket(config.archive_directory)
         try:
             if http is not None and not await self._monitored(http, config):
                 return EXIT_WRONG_USE
+            await health.begin()
             views.begin()
             await views.until_opened(_VIEWS_OPENED_S)
             try:
@@ -251,6 +256,7 @@ class Relay:
             self._service.stopping("stopping")
             if http is not None:
                 await http.close()
+            health.close()
             await scrub.close()
             await retention.close()
             if tiers is not None:
@@ -418,12 +424,16 @@ def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -
         position_wait_s=listen.position_wait_s,
         resumes_all=listen.inside_transactions == "all",
         max_connections=descriptors.connections,
+        admin_connections=descriptors.admins,
+        max_unauthenticated=descriptors.strangers,
         backlog=descriptors.backlog,
         handshake_timeout_s=listen.handshake_timeout_s,
         presentation=presentation(config, server_uuid),
         tls=config.server_tls,
         max_login_failures=listen.max_login_failures,
         login_block_s=listen.login_block_s,
+        memory_bytes=config.memory.budget_bytes,
+        decoy_secret=kept_secret(config.archive_directory / DECOYS_NAME, SECRET_BYTES),
     )
 
 
@@ -452,6 +462,7 @@ def replica_accounts(config: Config) -> list[ReplicaAccount]:
             require_client_cert=account.require_client_cert,
             plugin=account.plugin,
             view=account.view,
+            max_connections=account.max_connections,
         )
         for account in config.accounts
     ]

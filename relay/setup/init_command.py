@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
 import secrets
 import sys
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Final
 
 import structlog
 
-from relay.archive.storage.files import DIRECTORY_MODE
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from relay.config import ConfigError, load_config
 from relay.config.sections import SERVER_ID_MAX
-from relay.setup.relay_toml import relay_toml
+from relay.disk.file_calls import SECRET_MODE, make_directory, make_new_file, remove_file
+from relay.setup.relay_toml import PROOF, needs_proof, relay_toml
 from relay.setup.setup_answers import SetupAnswers, SourceSurvey
 from relay.setup.setup_statements import (
     REPLICA_PASSWORD,
@@ -26,7 +25,6 @@ from relay.setup.setup_statements import (
 )
 from relay.setup.source_survey import survey
 
-_SECRET_MODE: Final = 0o600
 _FIRST_FREE_ID: Final = 1_000_000
 _RANDOM_BYTES: Final = 18
 _LONGEST_OF_A_REPLICA: Final = 32
@@ -45,12 +43,11 @@ def init(answers: SetupAnswers) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     found = asyncio.run(survey(answers))
     server_id = _server_id(answers, found)
-    ssl_mode = answers.ssl_mode or (
-        "disabled" if found.flavour == "mysql" and found.number < (5, 7, 0) else "preferred"
-    )
+    usual = "disabled" if found.flavour == "mysql" and found.number < (5, 7, 0) else "preferred"
+    ssl_mode = str(answers.security.get("ssl_mode", usual))
     made: list[Path] = []
     try:
-        answers.config.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        make_directory(answers.config.parent)
         source_password = _password(answers.source_password_file, made)
         replica_password = _password(answers.replica_password_file, made)
         if len(replica_password) > _LONGEST_OF_A_REPLICA:
@@ -72,7 +69,7 @@ def init(answers: SetupAnswers) -> None:
     except BaseException:
         for path in made:
             with contextlib.suppress(OSError):
-                path.unlink()
+                remove_file(path)
         raise
     shown = text.replace(SOURCE_PASSWORD, f"'<what {answers.source_password_file} holds>'")
     shown = shown.replace(REPLICA_PASSWORD, f"'<what {answers.replica_password_file} holds>'")
@@ -103,15 +100,14 @@ def _password(path: Path, made: list[Path]) -> str:
     if path.exists():
         return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     password = secrets.token_urlsafe(_RANDOM_BYTES) + _ALL_KINDS
-    path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    make_directory(path.parent)
     _write(path, password + "\n", made)
     return password
 
 
 def _write(path: Path, text: str, made: list[Path]) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _SECRET_MODE)
-    made.append(path)
-    with open(fd, "w", encoding="utf-8") as file:
+    with open(make_new_file(path, SECRET_MODE), "w", encoding="utf-8") as file:
+        made.append(path)
         file.write(text)
 
 
@@ -145,4 +141,6 @@ def _told(answers: SetupAnswers, found: SourceSurvey, server_id: int, made: list
     )
     lines.append(f"# The relay's server_id is {server_id}{known}.")
     lines += [f"# Written: {path}" for path in made]
+    if needs_proof(answers, found):
+        lines += [f"# {line}" for line in PROOF]
     return "\n".join(lines) + "\n\n"

@@ -1,10 +1,26 @@
 """The text of a first relay.toml."""
 
 import json
+from typing import Final
 
 from relay.setup.setup_answers import SetupAnswers, SourceSurvey
 
 VIEW_NAME = "translated"
+
+
+PROOF: Final = (
+    "MySQL 8.0 and later ask for the password itself, which the relay gives to a source that proves to be itself only. Copy ca.pem",
+    'from the data directory of the source, and write ssl_mode = "verify_ca" and ssl_ca = "/path/of/the/copy.pem".',
+)
+
+
+def needs_proof(answers: SetupAnswers, survey: SourceSurvey) -> bool:
+    """Whether the source will ask for what the relay does not give it as it is set up."""
+    return (
+        survey.flavour == "mysql"
+        and survey.number >= (8, 0, 0)
+        and not {"ssl_ca", "public_key"} & answers.security.keys()
+    )
 
 
 def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_mode: str) -> str:
@@ -23,9 +39,15 @@ def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_
         f"password_file = {toml(str(answers.source_password_file))}",
         'start = "earliest"              # where an empty archive begins; "latest": with the newest binlog',
         f"server_id = {server_id:<19} # ours; no other server of this replication may have it",
-        f"ssl_mode = {toml(ssl_mode):<20} # verify_identity with ssl_ca keeps out who sits between",
+        f"ssl_mode = {toml(ssl_mode):<20} # verify_ca and verify_identity keep out who sits between",
     ]
-    if ssl_mode == "disabled" and answers.ssl_mode is None:
+    if answers.ssl_ca is not None:
+        lines.append(f"ssl_ca = {toml(str(answers.ssl_ca))}")
+    if answers.public_key is not None:
+        lines.append(f"public_key = {toml(str(answers.public_key))}")
+    if needs_proof(answers, survey):
+        lines += [f"# {line}" for line in PROOF]
+    if ssl_mode == "disabled" and "ssl_mode" not in answers.security:
         lines.append("# MySQL before 5.7 speaks TLS 1.1 at most, the relay 1.2 and 1.3: keep the way to it private.")
     lines += [
         "",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class SetupAnswers:
-    """config: where relay.toml is to be. server_id None: one is chosen. ssl_mode None: by the source's version.
+    """config: where relay.toml is to be. server_id None: one is chosen. ssl_mode None: by what else is said.
+
+    ssl_ca, public_key: files by which the source proves to be itself; None: it does not.
 
     view: for whose replicas there is to be a view, None: none. replica_version: such as "mysql-9.7"; None: as the source.
     ask_user, ask_password_file: who is asked where the relay's account does not exist yet.
@@ -25,10 +27,20 @@ class SetupAnswers:
     replica_password_file: Path
     server_id: int | None = None
     ssl_mode: str | None = None
+    ssl_ca: Path | None = None
+    public_key: Path | None = None
     view: str | None = None
     replica_version: str | None = None
     ask_user: str | None = None
     ask_password_file: Path | None = None
+
+    @property
+    def security(self) -> dict[str, object]:
+        """The keys of [source] that were said, and those that follow from them."""
+        found: dict[str, object] = {"ssl_ca": self.ssl_ca, "public_key": self.public_key, "ssl_mode": self.ssl_mode}
+        if self.ssl_mode is None and (self.ssl_ca is not None or self.public_key is not None):
+            found["ssl_mode"] = "verify_ca" if self.ssl_ca is not None else "disabled"
+        return {key: value for key, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

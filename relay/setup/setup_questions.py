@@ -4,22 +4,22 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 import typer
 
 from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.config import SslMode
 from relay.setup.setup_answers import SetupAnswers
 from relay.view.rules.settings import TARGETS
 
-_SSL_MODES: Final = ("disabled", "preferred", "required")
 _REPLICAS: Final = (*TARGETS, "mariadb-10.11", "mariadb-11.8")
 _Answer = TypeVar("_Answer", str, int)
 
 
 def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> SetupAnswers:
     """The options, and what a terminal was asked for besides. given: by the names of SetupAnswers. Raises: CommandFailed."""
-    _check_word("--ssl-mode", given["ssl_mode"], _SSL_MODES)
+    _check_word("--ssl-mode", given["ssl_mode"], get_args(SslMode))
     _check_word("--view", given["view"], TARGETS)
     _check_word("--replica-version", given["replica_version"], _REPLICAS)
     if (given["ask_user"] is None) != (given["ask_password_file"] is None):
@@ -30,6 +30,12 @@ def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> Setu
     values["source_host"] = _text(given["source_host"], "--source-host", "Host of the source", None)
     values["source_port"] = _text(given["source_port"], "--source-port", "Port of the source", 3306)
     values["source_user"] = _text(given["source_user"], "--source-user", "The relay's account there", "repl")
+    if given["ssl_ca"] is None and given["public_key"] is None and given["ssl_mode"] is None:
+        asked = _text(None, "--ssl-ca", "A copy of its ca.pem, for MySQL 8.0 and later (empty: none)", "")
+        values["ssl_ca"] = asked or None
+    for name in ("ssl_ca", "public_key"):
+        if values[name] is not None:
+            values[name] = Path(str(values[name])).absolute()
     values["archive"] = Path(
         _text(_shown(given["archive"]), "--archive", "Directory of the archive", "/var/lib/binlog-relay")
     ).absolute()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from protocol.handshake import plain_version
+from protocol.printable import printable
 from relay.config import ServerSource
-from relay.doctor.doctor_line import printable
 from relay.doctor.server_answers import ServerAnswers, ask
 from relay.setup.setup_answers import SetupAnswers, SourceSurvey
 from relay.upstream.source.open_source import open_source
@@ -46,7 +46,8 @@ async def _asked(answers: SetupAnswers, user: str, password_file: Path) -> Sourc
     """What it tells this account, or why it does not."""
     error: UpstreamError | None = None
     # MySQL 5.6 knows no TLS that is taken: then in clear, unless somebody said how.
-    for mode in (answers.ssl_mode,) if answers.ssl_mode is not None else ("preferred", "disabled"):
+    security = answers.security
+    for mode in (security["ssl_mode"],) if "ssl_mode" in security else ("preferred", "disabled"):
         settings = ServerSource.model_validate(
             {
                 "host": answers.source_host,
@@ -54,6 +55,7 @@ async def _asked(answers: SetupAnswers, user: str, password_file: Path) -> Sourc
                 "user": user,
                 "password_file": password_file,
                 "server_id": 1,
+                **security,
                 "ssl_mode": mode,
             }
         )
@@ -70,7 +72,7 @@ async def _asked(answers: SetupAnswers, user: str, password_file: Path) -> Sourc
             error = failed
             if failed.name in _TLS_TOO_OLD:
                 continue
-            return failed.what
+            return f"{failed.what}. {failed.advice}" if failed.name == "password_withheld" else failed.what
         if isinstance(told, UpstreamError):
             return told.what
         return _surveyed(told)

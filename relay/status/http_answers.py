@@ -23,13 +23,21 @@ class HttpAnswers:
     why: str | None = None
 
 
-def ask_http(config: Config) -> HttpAnswers:
-    """Blocking, in bounded time. Never raises for a relay that does not answer."""
+def ask_http(config: Config, listens: bool | None) -> HttpAnswers:
+    """Blocking, in bounded time. Never raises for a relay that does not answer.
+
+    listens: whether the relay's process does, at this port; None: that cannot be seen. The token goes to nobody else.
+    """
     section = config.http
     if not section.enabled:
         return HttpAnswers()
+    if listens is False:
+        return HttpAnswers(why=f"the relay does not listen at port {section.port} (yet, or relay.toml was changed)")
     try:
         token = section.token_text()
+        if token is not None and listens is None and section.tls_cert is None:
+            text = f"not asked by HTTP: nothing proves that who listens at port {section.port} is the relay, which would get the token"
+            return HttpAnswers(why=f"{text}. Run it as the relay's user or root, or write http.tls_cert")
         connection = _connection(config)
         try:
             overview = _asked(connection, "overview", token)

@@ -19,6 +19,7 @@ from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import configured_views
 from relay.config import Config
 from relay.doctor.machine_judgement import relay_pid
+from relay.doctor.process_sockets import process_sockets
 from relay.status.http_answers import HttpAnswers, ask_http
 from relay.status.running_relay import DumpTo, RelayAnswers, ask_relay
 from relay.view.inspect.view_listing import view_facts
@@ -30,11 +31,17 @@ _NEWEST_ROWS: Final = 5
 async def relay_status(config: Config, known: RelayAnswers | None = None) -> dict[str, Any]:
     """As JSON has it. known: what is taken for the relay's answers, instead of asking it."""
     pid = await asyncio.to_thread(relay_pid, config.archive_directory)
-    answers = RelayAnswers(why="it does not run")
-    if pid is not None or config.listen.host not in ("127.0.0.1", "::1"):
+    is_running = pid is not None
+    # Whoever else listens at a port of relay.toml is not asked: a question shows who asks, and over HTTP the token.
+    sockets = await asyncio.to_thread(process_sockets, pid) if pid is not None else None
+    answers, by_http = RelayAnswers(why="it does not run"), HttpAnswers()
+    if is_running and sockets is not None and config.listen.port not in sockets.listening:
+        answers = RelayAnswers(why=f"it does not listen at port {config.listen.port} (yet, or relay.toml was changed)")
+    elif is_running:
         answers = known if known is not None else await ask_relay(config)
-    is_running = pid is not None or answers.asked_as is not None
-    by_http = await asyncio.to_thread(ask_http, config) if is_running else HttpAnswers()
+    if is_running:
+        listens = None if sockets is None else config.http.port in sockets.listening
+        by_http = await asyncio.to_thread(ask_http, config, listens)
     status: dict[str, Any] = {
         "relay": {
             "running": is_running,
@@ -45,6 +52,7 @@ async def relay_status(config: Config, known: RelayAnswers | None = None) -> dic
             "listen": f"{config.listen.host}:{config.listen.port}",
         },
         "source": _source(config, answers, by_http.overview),
+        "memory": None if by_http.overview is None else by_http.overview.get("memory"),
     }
     status |= await asyncio.to_thread(_from_files, config, answers, by_http)
     status["problems"] = problems(status)

@@ -62,8 +62,7 @@ async def ask_relay(config: Config) -> RelayAnswers:
         password = account.password_text() or ""
     except (OSError, KeyError) as error:
         return RelayAnswers(why=f"the password of {account.user!r} cannot be read: {error}", refused=True)
-    tls = SourceTls("required" if account.require_tls else "preferred")
-    address = SourceAddress(host, config.listen.port, account.user, password, _LIMIT_S, tls)
+    address = SourceAddress(host, config.listen.port, account.user, password, _LIMIT_S, _relay_tls(config))
     try:
         async with asyncio.timeout(_LIMIT_S):
             connection = await SourceConnection.open(address, needs_binlog=False)
@@ -80,6 +79,13 @@ async def ask_relay(config: Config) -> RelayAnswers:
 
 
 _ACCESS_DENIED: Final = 1045
+
+
+def _relay_tls(config: Config) -> SourceTls:
+    """Whoever shows the certificate of relay.toml is the relay; one without a certificate offers no TLS."""
+    certificate = config.listen.tls_cert
+    mode = "disabled" if certificate is None else "verify_ca"
+    return SourceTls(mode, ca=certificate, section="listen", who="the relay")
 
 
 def asking_account(config: Config, address: str) -> Account | None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import structlog
 
+from protocol.printable import printable
 from relay.commands.outcome import FINDINGS, FINE
 from relay.config import Config
-from relay.doctor.doctor_line import printable
 from relay.doctor.source_judgement import shown_bytes
 from relay.status.relay_status import relay_status
 from relay.status.running_relay import RelayAnswers
@@ -70,13 +70,15 @@ def status_text(found: dict[str, Any]) -> Iterator[str]:
     )
     if archive.get("newest"):
         last = f", last event {archive['last_time']}" if archive["last_time"] else ""
-        yield f"          {archive['oldest']} to {archive['newest']}:{archive['end']}{last}"
+        yield f"          {printable(archive['oldest'])} to {printable(archive['newest'])}:{archive['end']}{last}"
     for view in found["views"]:
         if "trouble" in view:
             continue
         state = "stopped" if view["stopped"] else f"{shown_bytes(view['behind_bytes'])} behind"
         yield f"view      {view['name']} for {view['for']}: {view['files']} files, {shown_bytes(view['bytes'])}, {state}"
     yield from _replicas_text(found)
+    if (memory := found.get("memory")) is not None:
+        yield f"memory    {shown_bytes(memory['used_bytes'])} held for clients, of {shown_bytes(memory['limit_bytes'])} (memory.budget)"
     rows = found["ledger"]["newest"]
     yield f"ledger    {found['ledger']['rows']} rows" + (", the newest:" if rows else "")
     for row in rows:

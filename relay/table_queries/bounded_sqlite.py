@@ -133,7 +133,7 @@ class BoundedSqlite:
         size = 0
         for row in cursor:
             rows.append(row)
-            size += sum(len(value) if isinstance(value, str) else 8 for value in row)
+            size += sum(_sent_bytes(value) for value in row)
             if len(rows) > MOST_ROWS or size > MOST_RESULT_BYTES:
                 self._why = f"its result has more than {MOST_ROWS} rows, or {MOST_RESULT_BYTES >> 20} MiB"
                 raise sqlite3.OperationalError("too large")
@@ -190,6 +190,13 @@ def _authorize(action: int, first: str | None, _second: str | None, _schema: str
     if action not in _ALLOWED or (first or "").lower().startswith(("sqlite_", "pragma_")):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
+
+
+def _sent_bytes(value: SqliteValue) -> int:
+    """What a value takes in an answer, about."""
+    if not isinstance(value, str):
+        return 8
+    return len(value) if value.isascii() else len(value.encode(errors="replace"))
 
 
 def _affinity(column: Column) -> str:

@@ -8,9 +8,10 @@ from typing import Any, Final
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.statements.expression.functions import unix_time
-from protocol.statements.expression.regexp import Regexp, RegexpRefused
+from protocol.statements.expression.regexp import Regexp, RegexpRefused, RegexpSearch
 
 _LONGEST_TEXT: Final = 65536
+_MOST_SEARCHES: Final = 8
 _SECONDS: Final = {
     "MICROSECOND": 1e-6, "SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400,
 }  # fmt: skip
@@ -101,11 +102,21 @@ def _gtid_subtract(one: SqlValue, other: SqlValue) -> SqlValue:
         return None
 
 
-def _regexp(pattern: SqlValue, text: SqlValue) -> SqlValue:
-    try:
-        return int(Regexp.of(_text(pattern)).is_in(_text(text)))
-    except RegexpRefused:
-        return None
+def _regexp(check: Callable[[], None]) -> Callable[[SqlValue, SqlValue], SqlValue]:
+    """REGEXP of one statement, which asks `check` all the while: one pattern may take a second."""
+    searches: dict[str, RegexpSearch] = {}
+
+    def found(pattern: SqlValue, text: SqlValue) -> SqlValue:
+        wanted = _text(pattern)
+        try:
+            search = searches.get(wanted) or RegexpSearch(Regexp.of(wanted), lambda steps: check())
+        except RegexpRefused:
+            return None
+        if len(searches) < _MOST_SEARCHES:
+            searches[wanted] = search
+        return int(search.is_in(_text(text)))
+
+    return found
 
 
 # --- times: UTC, as NOW() is unless the session has a zone of its own --------------------------------------------------
@@ -224,7 +235,6 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., SqlValue]], ...]] = (
     ("length", 1, _strict(_length)),
     ("locate", 2, _strict(_locate)),
     ("pow", 2, _strict(_pow)),
-    ("regexp", 2, _strict(_regexp)),
     ("right", 2, _strict(_right)),
     ("substring_index", 3, _strict(_substring_index)),
     ("time_to_sec", 1, _strict(_time_to_sec)),
@@ -234,9 +244,10 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., SqlValue]], ...]] = (
 
 
 def add_functions(connection: sqlite3.Connection, check: Callable[[], None]) -> None:
-    """Makes them known there. check: called before each call; what it raises ends the statement."""
+    """Makes them known there. check: called before each call, and while one works for long; what it raises ends the statement."""
     for name, count, function in _FUNCTIONS:
         connection.create_function(name, count, _checked(function, check), deterministic=True)
+    connection.create_function("regexp", 2, _checked(_strict(_regexp(check)), check), deterministic=True)
 
 
 def _checked(function: Callable[..., SqlValue], check: Callable[[], None]) -> Callable[..., SqlValue]:

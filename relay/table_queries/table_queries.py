@@ -1,18 +1,19 @@
 """Answers SELECTs from tables: which tables an account may ask, what is in them, and the SELECT over that, in a thread.
 
-One statement at a time, for all connections: it may take a core for two seconds. A table that servers have and a relay has nothing
-of is empty, with its columns: so it is in a server without that feature.
+One statement at a time, by turns of accounts, and one of an admin beside it: each may take a core for two seconds. A table that
+servers have and a relay has nothing of is empty, with its columns: so it is in a server without that feature.
 """
 
 import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.position import Position, binlog_number
 from protocol.resultset import Column, ColumnFlag, Rows, Value
 from protocol.statements import EncodedRows, SourceFacts
@@ -25,6 +26,7 @@ from protocol.statements.session.refusals import (
     unknown_table,
 )
 from protocol.statements.translation.sqlite_text import TableName
+from relay.fairness.fair_pool import FairPool
 from relay.process.slow_thread import give_way
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.tables.source_table import Table
@@ -35,8 +37,11 @@ from relay.table_queries.server_tables import SCHEMAS, VIEWS_OF_MYSQL_8, server_
 
 _INFORMATION, _PERFORMANCE = SCHEMAS
 _TABLES_A_TURN: Final = 50
+_LOOK_S: Final = 0.5
+"""So often it is looked whether anybody waits for rows that the loop is to make."""
 _VARIABLES: Final = ("global_variables", "session_variables")
 _OWN_SCHEMAS: Final = (_INFORMATION, "mysql", _PERFORMANCE)
+Answered = TypeVar("Answered")
 OwnRows = Mapping[str, Callable[[], Iterable[Facts]]]
 """Tables that are the running relay's, by name in lower case: what makes their rows, called on the event loop, and only then."""
 
@@ -56,11 +61,15 @@ class TableQueries:
     """Of one relay. `close` it when nobody asks any more."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="table-queries")
+        self._thread = FairPool(1, "table-queries", kept=1)
 
     def close(self) -> None:
         """Ends the thread once its statement has noticed that nobody waits for it."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def apart(self, run: Callable[[], Answered]) -> Answered:
+        """What `run` returns or raises, in the same thread. Its work is bounded."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     async def answer(
         self, request: QueryTables, asker: TableAsker, own: OwnRows, directory: Path, end: Position | None
@@ -69,13 +78,37 @@ class TableQueries:
 
         Cancelling it ends the statement within milliseconds. Raises: StatementRefused.
         """
-        given = {name: list(make()) for name, make in own.items() if any(table[1] == name for table in request.tables)}
+        wanted = {name: make for name, make in own.items() if any(table[1] == name for table in request.tables)}
         gone = threading.Event()
-        query = TableQuery(request, asker, given, directory, end, gone)
+        loop = asyncio.get_running_loop()
+
+        def run() -> EncodedRows:
+            # Not before its turn: the rows of hundreds of statements that wait would fill the memory.
+            given = _made_on(loop, wanted, gone) if wanted else {}
+            return TableQuery(request, asker, given, directory, end, gone).run()
+
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, query.run)
+            return await loop.run_in_executor(self._thread, run)
         finally:
             gone.set()
+
+
+def _made_on(loop: asyncio.AbstractEventLoop, wanted: OwnRows, gone: threading.Event) -> dict[str, list[Facts]]:
+    """The rows, which are made on the loop, for a thread. Raises: StatementRefused where nobody waits for them any more."""
+    made: Future[dict[str, list[Facts]]] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result({name: list(make_rows()) for name, make_rows in wanted.items()})
+        except Exception as error:
+            made.set_exception(error)
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(make)
+    while not gone.is_set():
+        with contextlib.suppress(TimeoutError):
+            return made.result(_LOOK_S)
+    raise StatementRefused(ErrorCode.ER_QUERY_INTERRUPTED, "Query execution was interrupted")
 
 
 def _check_schema(table: TableName, asker: TableAsker) -> None:

@@ -14,14 +14,17 @@ from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import UUID_NAME, FileLayer
+from relay.bucket_copy.manifest_keeper import ManifestKeeper
 from relay.commands.archive_command import archive_failures, time_text
 from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
 from relay.config import Config
+from relay.disk.file_calls import read_file
 from relay.object_store.archive_object import STALE_S, ArchiveObject, Ownership, read_archive_object
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.unknown_place import NOBODY
-from relay.tiers.tier_setup import bucket_store
+from relay.packed.packed_errors import KeyUnreadable
+from relay.tiers.tier_setup import bucket_store, key_ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +42,19 @@ def claim(config: Config, owner: str | None, *, as_json: bool) -> None:
     with archive_failures(root):
         lock = take_lock(root, FileLayer())
         try:
-            uuid = (root / UUID_NAME).read_text(encoding="ascii").strip()
+            uuid = read_file(root / UUID_NAME).decode("ascii").strip()
             store = bucket_store(config.archive)
             if store is None:
                 raise CommandFailed("relay.toml has no [archive.bucket].", WRONG_USE)
             found = _content(store, root)
             if owner is not None:
-                _take(store, uuid, root, found.owner, owner, is_whole=config.archive.mirror is not None)
+                _may_take(store, uuid, found.owner, owner)
+                ManifestKeeper(store, key_ring(config.archive), root, uuid).claim()
+                is_whole = config.archive.mirror is not None or (found.owner is not None and found.owner.is_whole)
+                Ownership.take_over(store, uuid, root, found.owner, is_whole=is_whole)
         except FileNotFoundError:
             raise CommandFailed(f"{root / UUID_NAME} is not there: start the relay once.", WRONG_USE) from None
-        except MirrorRefused as error:
+        except (MirrorRefused, KeyUnreadable) as error:
             raise CommandFailed(str(error), WRONG_USE) from error
         except ObjectStoreError as error:
             code = SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
@@ -70,10 +76,8 @@ def _content(store: ObjectStore, root: Path) -> PlaceContent:
     return PlaceContent(owner, there, [key for key in there if key not in held])
 
 
-def _take(
-    store: ObjectStore, uuid: str, root: Path, found: ArchiveObject | None, owner: str, *, is_whole: bool
-) -> None:
-    """Raises: CommandFailed; ObjectStoreError."""
+def _may_take(store: ObjectStore, uuid: str, found: ArchiveObject | None, owner: str) -> None:
+    """Raises: CommandFailed."""
     written = NOBODY if found is None else found.archive
     if owner != written:
         raise CommandFailed(f"{store.url()} is of {written}, not of {owner}. Nothing was changed.", WRONG_USE)
@@ -84,7 +88,6 @@ def _take(
             f"{STALE_S:.0f} s, and claim it again; or give this archive another prefix in [archive.bucket] url.",
             WRONG_USE,
         )
-    Ownership.take_over(store, uuid, root, found, is_whole=is_whole or (found is not None and found.is_whole))
 
 
 def _tell(store: ObjectStore, uuid: str, found: PlaceContent, *, is_taken: bool, as_json: bool) -> None:

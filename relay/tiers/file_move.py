@@ -7,7 +7,6 @@ A start after a crash finds the old one still there, and takes the move back (`r
 """
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,24 +15,26 @@ from typing import Any, Final
 
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path
-from relay.archive.storage.files import BESIDE_SUFFIXES, TEMPORARY_SUFFIX, StoredFile, replace_file
+from relay.archive.storage.files import BESIDE_SUFFIXES, StoredFile, replace_file
 from relay.object_store.archive_object import STALE_S, Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
+from relay.object_store.sealed_object import SealedPacking, unlike_sent
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_content import PackedContent, packed_content
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
-from relay.packed.packed_facts import is_encrypted_name, packed_name
-from relay.packed.packing import PackOptions
-from relay.packed.packing_room import BorrowedRoom
+from relay.packed.packed_facts import OF_NOBODY, OfArchive, is_encrypted_name
+from relay.packed.packed_file import PackedFile
 from relay.packed_reads.packed_files import boundary_before
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
-from relay.packing_process.packer import Packer
-from relay.tiers.move_errors import MoveFailed, MoveStopped
+from relay.packing_process.packing_means import PackingMeans
 
-_PIECE: Final = 8 << 20
+_MOST_NOTE_BYTES: Final = 64 << 20
+_OTHER_COPY: Final = "the mirror's copy of it in the bucket is not what was archived"
+_COPY_AGAIN: Final = (
+    "Stop the relay and run `archive verify --cure`: it copies it again. Then find out who else writes to this bucket."
+)
 _UPLOADED_AGAIN: Final = "It is uploaded again with the next try."
 _NOT_UPLOADED: Final = (
     "Nothing was uploaded: the disk has changed the file. Run `archive verify --deep`, then `archive repair`."
@@ -42,7 +43,8 @@ _NOT_UPLOADED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MovedFile:
-    """What is to be known of a file that moves. `directory`: of its generation; `row`, `gtids`: as in the catalog, for NAME.place."""
+    """What is to be known of a file that moves. `directory`: of its generation; `row`, `gtids`: as in the catalog, for NAME.place.
+    `of`: archive and generation that it is of."""
 
     directory: Path
     name: str
@@ -50,6 +52,7 @@ class MovedFile:
     digest: str
     row: tuple[Any, ...]
     gtids: tuple[str, bytes | None, bytes | None, int] | None
+    of: OfArchive = OF_NOBODY
 
     @property
     def path(self) -> Path:
@@ -60,37 +63,37 @@ class MovedFile:
 class FileMover:
     """Blocking: for one thread. root: the archive's directory, which keys in the bucket are relative to.
 
-    packer: is closed by whoever made it. keys: whose active key encrypts what is packed. stop: ends a move between two frames by
-    MoveStopped. ownership: of the place in the bucket; None: nobody else can write there.
+    means: whose packer is closed by whoever made it. stop: ends a move between two frames by CopyStopped. ownership: of the place in
+    the bucket; None: nobody else can write there. beside_mirror: which writes the notes in the bucket, as its manifest lists them.
     """
 
     def __init__(
         self,
         root: Path,
-        packer: Packer,
-        options: PackOptions,
+        means: PackingMeans,
         *,
-        keys: KeyRing | None = None,
         store: ObjectStore | None = None,
         stop: Callable[[], bool] = lambda: False,
         ownership: Ownership | None = None,
+        beside_mirror: bool = False,
     ) -> None:
         self._root = root
-        self._layer = packer.layer
-        self._packer = packer
-        self._options = options
-        self._keys = keys
+        self._layer = means.packer.layer
+        self._means = means
+        self._keys = means.keys
+        self.packing = SealedPacking(means)
+        """Its room is to be given back after each move."""
         self._store = store
         self._stop = stop
         self._ownership = ownership
-        self._borrowed: BorrowedRoom | None = None
+        self._beside_mirror = beside_mirror
         self._busy_since = 0.0
         """By the monotonic clock; 0: nobody else was met in the bucket."""
 
     def hold_place(self) -> None:
         """Before the bucket is changed: nobody else writes there, and no other archive is there.
 
-        Raises: PlaceRefused, ObjectStoreError; MoveStopped while one may be there that was killed: it is free within a minute.
+        Raises: PlaceRefused, ObjectStoreError; CopyStopped while one may be there that was killed: it is free within a minute.
         """
         if self._ownership is None or self._store is None:
             return
@@ -99,7 +102,7 @@ class FileMover:
         except PrefixBusy as error:
             self._busy_since = self._busy_since or time.monotonic()
             if time.monotonic() - self._busy_since < 2 * STALE_S:
-                raise MoveStopped from error
+                raise CopyStopped from error
             raise self._refused(error, self._store) from error
         except MirrorRefused as error:
             raise self._refused(error, self._store) from error
@@ -107,7 +110,7 @@ class FileMover:
 
     @contextlib.contextmanager
     def _kept_place(self) -> Iterator[None]:
-        """The place stays this process's while it is entered. Raises at the end: MoveStopped where it was another one's meanwhile,
+        """The place stays this process's while it is entered. Raises at the end: CopyStopped where it was another one's meanwhile,
         which may have written what was written here; else as `hold_place`."""
         if self._ownership is None or self._store is None:
             yield
@@ -117,11 +120,11 @@ class FileMover:
             with self._ownership.kept():
                 yield
         except PrefixBusy as error:
-            raise MoveStopped from error
+            raise CopyStopped from error
         except MirrorRefused as error:
             raise self._refused(error, self._store) from error
         if self._ownership.term != term:
-            raise MoveStopped
+            raise CopyStopped
 
     @staticmethod
     def _refused(error: MirrorRefused, store: ObjectStore) -> PlaceRefused:
@@ -136,54 +139,23 @@ class FileMover:
     ) -> tuple[FilePlace, float]:
         """hot -> cold, up to NAME.place; and for how many seconds packing paused for others.
 
-        becomes_urgent: true of a file that was not: it has to be begun anew, by MoveStopped.
-        Raises: MoveFailed, MoveStopped, OSError. Then nothing is left of it.
+        becomes_urgent: true of a file that was not: it has to be begun anew, by CopyStopped.
+        Raises: CopyFailed, CopyStopped, OSError. Then nothing is left of it.
         """
 
         def stop() -> bool:
-            self._borrow(temporary)
             return self._stop() or (not urgent and becomes_urgent())
 
-        encrypted = self._keys is not None and self._keys.active is not None
-        stored = file.path.with_name(packed_name(file.name, encrypted))
-        temporary = stored.with_name(stored.name + TEMPORARY_SUFFIX)
-        order = CopyOrder(file.name, file.end, file.digest, self._options, 0.0 if urgent else None)
-        self.give_room_back()
-        try:
-            self._borrowed = None if self._options.room is None else self._options.room.begin(file.end)
-            copy = self._packer.make(file.path, temporary, order, self._keys, stop, urgent=urgent)
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                self._layer.unlink(temporary)
-            self.give_room_back()
-            if isinstance(error, CopyFailed):
-                raise MoveFailed(error.what, file=file.name, advice=error.advice) from error
-            if isinstance(error, CopyStopped):
-                raise MoveStopped from None
-            raise
-        if self._borrowed is not None:
-            self._borrowed.holds(copy.stored_bytes)
-            self._borrowed.is_packed()
-        key_id = self._keys.active if self._keys is not None else None
-        place = FilePlace(Tier.COLD, stored.name, copy.stored_bytes, key_id, copy.packed_digest, file.end)
-        self._layer.rename(temporary, stored)
+        pauses_s = 0.0 if urgent else None
+        order = CopyOrder(file.name, file.end, file.digest, self._means.options, pauses_s, of=file.of)
+        place, copy, temporary = self.packing.pack(file.path, order, Tier.COLD, stop, urgent=urgent)
+        self._layer.rename(temporary, file.path.with_name(place.stored_name))
         self._layer.sync_directory(file.directory)
         self._note(file, place)
         return place, copy.paused_s
 
-    def _borrow(self, temporary: Path) -> None:
-        """The room that what is being packed takes by now. Raises: NoRoomToPack; OSError."""
-        if self._borrowed is not None:
-            with contextlib.suppress(FileNotFoundError):
-                self._borrowed.holds(self._layer.size_of(temporary))
-
-    def give_room_back(self) -> None:
-        """What was packed last is there alone, or not at all: it takes no room for a while only."""
-        if self._borrowed is not None:
-            self._borrowed.give_back()
-
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
-        """cold -> object, up to NAME.place. Raises: MoveFailed, MoveStopped, OSError, ObjectStoreError.
+        """cold -> object, up to NAME.place. Raises: CopyFailed, CopyStopped, OSError, ObjectStoreError.
 
         A whole copy that is there already, the mirror's, is what the file becomes: nothing is written over it.
         """
@@ -194,9 +166,10 @@ class FileMover:
         # All that took its time: another process may be the one that writes there by now.
         self.hold_place()
         moved = replace(copy or place, tier=Tier.OBJECT)
-        self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
+        if not self._beside_mirror:
+            self._store.put_bytes(self.key_of(place_path(file.path)), self._note_of(file, moved).encode())
         if self._stop():
-            raise MoveStopped
+            raise CopyStopped
         self._note(file, moved)
         return moved
 
@@ -204,16 +177,18 @@ class FileMover:
         """The whole copy that was there already, or None; and what was uploaded."""
         assert self._store is not None
         stored = file.path.with_name(place.stored_name)
-        copy = self._whole_copy(file, place)
+        key, copy = self.key_of(stored), self._whole_copy(file, place)
         if copy is None:
             place = self._sound(file, place)
-            self._store.put_file(self.key_of(stored), stored)
+            if self._beside_mirror and self._has_note(file):
+                raise CopyFailed(_OTHER_COPY, _COPY_AGAIN)
+            self._store.put_file(key, stored)
         for suffix in BESIDE_SUFFIXES:
             beside = file.path.with_name(file.name + suffix)
             if suffix != PLACE_SUFFIX and self._layer.exists(beside):
                 self._store.put_file(self.key_of(beside), beside)
-        if copy is None:
-            self._compare_object(file, place, self.key_of(stored))
+        if copy is None and (what := unlike_sent(self._store, key, place, self._stop)) is not None:
+            raise CopyFailed(f"{self._store.url(key)} {what}", _UPLOADED_AGAIN)
         return copy, place
 
     def drop(self, file: MovedFile, moved_to: FilePlace) -> None:
@@ -237,25 +212,46 @@ class FileMover:
         must = is_encrypted_name(place.stored_name)
         found = packed_content(source, file.name, self._keys, self._stop, must_be_encrypted=must)
         if found is None:
-            raise MoveStopped
+            raise CopyStopped
         return found
 
     def _whole_copy(self, file: MovedFile, place: FilePlace) -> FilePlace | None:
         """The bucket's copy of the file under the name that it gets there, if all of it is what was archived; None: there is none."""
         assert self._store is not None
         try:
-            noted = PlaceNote.decode(self._store.get(self.key_of(place_path(file.path)))).place
+            # The mirror's has a line more, which binds it.
+            data = self._store.get(self.key_of(place_path(file.path)), _MOST_NOTE_BYTES)
+            noted = PlaceNote.decode(data.partition(b"\n")[0]).place
             if noted.stored_name != place.stored_name:
                 return None
             key = self.key_of(file.path.with_name(noted.stored_name))
             found = self._content(StoredObject(self._store, key), file, noted)
         except (ObjectMissing, ObjectDamaged, ValueError, PackedError):
             return None
-        is_whole = found.digest == file.digest and found.stored_digest == noted.digest
-        return replace(noted, plain_bytes=file.end, key_id=found.key_id) if is_whole else None
+        # Whoever writes to the bucket makes another binlog with the same CRC32; with the same SHA-256 nobody does.
+        is_whole = found.sha256 == self._plain_sha256(file, place) and found.stored_digest == noted.digest
+        there = replace(noted, plain_bytes=file.end, key_id=found.key_id, end_digest=found.end_digest)
+        return there if is_whole else None
+
+    def _has_note(self, file: MovedFile) -> bool:
+        assert self._store is not None
+        try:
+            self._store.head(self.key_of(place_path(file.path)))
+        except ObjectMissing:
+            return False
+        return True
+
+    def _plain_sha256(self, file: MovedFile, place: FilePlace) -> str:
+        """Of the binlog, by the packed file on the disk. Raises: PackedError; OSError."""
+        stored = file.path.with_name(place.stored_name)
+        must = is_encrypted_name(stored.name)
+        with StoredFile.open(self._layer, stored) as source:
+            keys, end_digest = self._keys, place.end_digest
+            packed = PackedFile.open(source, file.name, keys, must_be_encrypted=must, end_digest=end_digest)
+        return f"sha256:{packed.facts.sha256}"
 
     def _sound(self, file: MovedFile, place: FilePlace) -> FilePlace:
-        """What is packed on the disk, read before anything is uploaded of it. Raises: MoveFailed where it is not the binlog."""
+        """What is packed on the disk, read before anything is uploaded of it. Raises: CopyFailed where it is not the binlog."""
         stored = file.path.with_name(place.stored_name)
         reached = 0
 
@@ -263,9 +259,9 @@ class FileMover:
             nonlocal reached
             reached = offset
 
-        def damaged(what: str) -> MoveFailed:
+        def damaged(what: str) -> CopyFailed:
             damage = ArchiveDamaged(what, file=file.name, offset=reached, boundary=boundary_before(file.path, reached))
-            return MoveFailed(what, file=file.name, advice=_NOT_UPLOADED, damage=damage)
+            return CopyFailed(what, _NOT_UPLOADED, damage=damage)
 
         with StoredFile.open(self._layer, stored) as source:
             try:
@@ -273,11 +269,11 @@ class FileMover:
                 found = packed_content(source, file.name, self._keys, self._stop, begins, must_be_encrypted=must)
             except (KeyMissing, KeyWrong) as error:
                 what = f"{stored.name} cannot be read: {error.text}"
-                raise MoveFailed(what, file=file.name, advice=error.advice) from error
+                raise CopyFailed(what, error.advice) from error
             except PackedError as error:
                 raise damaged(f"{stored.name} on the disk is not what was packed: {error.text}") from error
         if found is None:
-            raise MoveStopped
+            raise CopyStopped
         if found.digest != file.digest:
             reached = 0
             digests = f"{found.digest}; {file.digest} was noted when it was sealed"
@@ -288,23 +284,8 @@ class FileMover:
             digest=found.stored_digest,
             key_id=found.key_id,
             plain_bytes=found.plain_bytes,
+            end_digest=found.end_digest,
         )
-
-    def _compare_object(self, file: MovedFile, place: FilePlace, key: str) -> None:
-        """Reads all of it once more, as replicas will get it."""
-        assert self._store is not None
-        sha = hashlib.sha256()
-        size = self._store.head(key).size
-        if size != place.stored_bytes:
-            what = f"{self._store.url(key)} has {size} bytes after its upload, not {place.stored_bytes}"
-            raise MoveFailed(what, file=file.name, advice=_UPLOADED_AGAIN)
-        for start in range(0, size, _PIECE):
-            if self._stop():
-                raise MoveStopped
-            sha.update(self._store.get_range(key, start, min(start + _PIECE, size)))
-        if f"sha256:{sha.hexdigest()}" != place.digest:
-            what = f"{self._store.url(key)} is read back as other bytes than were uploaded"
-            raise MoveFailed(what, file=file.name, advice=_UPLOADED_AGAIN)
 
     def _note_of(self, file: MovedFile, place: FilePlace) -> PlaceNote:
         return PlaceNote(place, file.row, file.gtids)

@@ -21,7 +21,9 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource
 from relay.packed.key_ring import KeyRing
-from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
+from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
+from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name, plain_name
+from relay.packed.packed_file import PackedFile
 from relay.packed_reads.packed_check import check_stored
 from relay.tiers.gone_objects import gone_names, remove_gone
 
@@ -105,6 +107,8 @@ class TierCheck:
                 yield ArchiveFinding(file.name, None, what, 0, _LOST)
             elif self._deep:
                 yield from self._check_bytes(file, place, source)
+            else:
+                yield from self._check_end(file, place, source)
         except FileNotFoundError:
             if noted == place:  # else it was moved a moment ago
                 yield ArchiveFinding(file.name, None, f"{self._where(place)} is not there", 0, _LOST)
@@ -126,6 +130,16 @@ class TierCheck:
         where = self._where(place)
         for finding in check_stored(source, file, place, self._keys, lambda offset: 0, where=where):
             yield finding if finding.boundary is None else replace(finding, advice=_LOST)
+
+    def _check_end(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
+        """What stands behind the frames, by which another packed file of the same size is told."""
+        must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
+        try:
+            PackedFile.open(source, file.name, self._keys, must_be_encrypted=must, end_digest=end_digest)
+        except (KeyMissing, KeyWrong):
+            pass  # `deep` compares it as it is stored
+        except PackedError as error:
+            yield ArchiveFinding(file.name, None, f"{self._where(place)}: {error.text}", 0, _LOST)
 
     def _key(self, name: str) -> str:
         return (self._directory / name).relative_to(self._root).as_posix()

@@ -12,6 +12,7 @@ from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import UUID_NAME, FileLayer
 from relay.config.sections import Config
+from relay.disk.file_calls import read_file
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectStoreError
 from relay.object_store.object_store import ObjectStore
@@ -75,7 +76,7 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierCheck
 def _hold_place(root: Path, store: ObjectStore, *, is_whole: bool) -> None:
     """Nobody else's archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
     try:
-        uuid = (root / UUID_NAME).read_text(encoding="ascii").strip()
+        uuid = read_file(root / UUID_NAME).decode("ascii").strip()
     except OSError as error:
         raise ArchiveError(
             f"{UUID_NAME} cannot be read: {error.strerror}. The relay makes it when it starts"

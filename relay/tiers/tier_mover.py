@@ -28,13 +28,17 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import Tier
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.files import CATALOG_NAME, UUID_NAME, FileLayer
+from relay.disk.file_calls import read_file
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError, PlaceRefused
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import OfArchive
 from relay.packed.packing import PackOptions
+from relay.packing_process.packed_copy import CopyFailed, CopyStopped
 from relay.packing_process.packer import Packer, ThreadPacker
+from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.daemon_pool import DaemonPool
 from relay.process.growing_pause import growing_pause
@@ -43,7 +47,6 @@ from relay.retention.decision import Place
 from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
 from relay.tiers.gone_objects import all_gone, forget_gone, remove_gone
-from relay.tiers.move_errors import MoveFailed, MoveStopped
 from relay.tiers.packing_urgency import PackingUrgency
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
@@ -109,11 +112,12 @@ class TierMover:
         self._stopping = threading.Event() if own is None else own.stop
         self._keeps_purged = own is not None and own.keeps_purged
         self._mover = FileMover(
-            *(archive.directory, self._packer, options),
-            keys=keys,
+            archive.directory,
+            PackingMeans(self._packer, options, keys),
             store=store,
             stop=self._stopping.is_set,
             ownership=None if own is None else own.ownership,
+            beside_mirror=self._keeps_purged,
         )
         self._urgency = PackingUrgency(self._layer, archive.directory)
         self._thread = DaemonPool(1, "archive-tiers", take_least_priority)
@@ -228,13 +232,13 @@ class TierMover:
             try:
                 return await self._move(generation, file, to)
             finally:
-                self._mover.give_room_back()
-        except MoveStopped:
+                self._mover.packing.give_room_back()
+        except CopyStopped:
             return False
         except ObjectStoreError as error:
             if not self._stopping.is_set():
                 self._bucket_failed(error)
-        except (MoveFailed, OSError) as error:
+        except (CopyFailed, OSError) as error:
             self._file_failed(generation, file, error)
         return False
 
@@ -251,7 +255,8 @@ class TierMover:
         """Whether it was wanted to the end."""
         began = time.monotonic()
         old = file.place
-        moved = await self._in_thread(lambda: _moved_file(generation.directory, file))
+        root, number = self._archive.directory, generation.number
+        moved = await self._in_thread(lambda: _moved_file(root, generation.directory, file, number))
         paused_s = 0.0
         if to is Tier.COLD:
             is_urgent = partial(self._urgency.is_urgent, generation.number, file.name)
@@ -305,7 +310,7 @@ class TierMover:
                 return
             try:
                 done = await self._in_thread(partial(self._gone, directory, name))
-            except MoveStopped:
+            except CopyStopped:
                 return
             except ObjectStoreError as error:
                 self._bucket_failed(error)
@@ -350,20 +355,20 @@ class TierMover:
         log.info("bucket_back", away_s=round(away_s))
         self._ledger(BUCKET_BACK, f"The bucket answers again, after {away_s:.0f} s.")
 
-    def _file_failed(self, generation: Generation, file: ArchivedFile, error: MoveFailed | OSError) -> None:
+    def _file_failed(self, generation: Generation, file: ArchivedFile, error: CopyFailed | OSError) -> None:
         self.status.failures += 1
-        what = error.what if isinstance(error, MoveFailed) else f"{error.strerror or error}"
+        what = error.what if isinstance(error, CopyFailed) else f"{error.strerror or error}"
         self.status.failure = f"{file.name}: {what}"
-        if isinstance(error, MoveFailed):
+        if isinstance(error, CopyFailed):
             self._file_again_s[generation.number, file.name] = time.monotonic() + _FILE_AGAIN_S
         else:  # a disk that is full is so for every file
             self._disk_again_s = time.monotonic() + _DISK_AGAIN_S
         if (file.name, what) in self._told:
             return
         self._told.add((file.name, what))
-        advice = error.advice if isinstance(error, MoveFailed) else "It is tried again; the file stays where it is."
+        advice = error.advice if isinstance(error, CopyFailed) else "It is tried again; the file stays where it is."
         log.error("move_failed", file=file.name, what=what, advice=advice or None)
-        if isinstance(error, MoveFailed):
+        if isinstance(error, CopyFailed):
             with contextlib.suppress(ArchiveError):
                 if error.damage is not None:
                     generation.damaged_files.report(error.damage)
@@ -373,8 +378,11 @@ class TierMover:
         self._archive.current.append_ledger(kind, "", -1, text)
 
 
-def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:
-    """With what the catalog says of its GTIDs, which nobody could read from a packed file at once. Blocking. Raises: MoveFailed."""
+def _moved_file(root: Path, directory: Path, file: ArchivedFile, generation: int) -> MovedFile:
+    """With what the catalog says of its GTIDs, which nobody could read from a packed file at once. root: of the archive. Blocking.
+
+    Raises: CopyFailed.
+    """
     try:
         catalog = Catalog.open_read_only(directory / CATALOG_NAME)
         try:
@@ -382,8 +390,12 @@ def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:
         finally:
             catalog.close()
     except (ArchiveError, sqlite3.Error) as error:
-        raise MoveFailed(f"the catalog cannot be read: {error}", file=file.name) from error
+        raise CopyFailed(f"the catalog cannot be read: {error}") from error
     if gtids is None:
-        raise MoveFailed("the catalog does not know its GTIDs yet", file=file.name)
+        raise CopyFailed("the catalog does not know its GTIDs yet")
     assert file.digest is not None
-    return MovedFile(directory, file.name, file.end, file.digest, file_row(file), gtids)
+    uuid = ""
+    with contextlib.suppress(OSError, UnicodeError):  # an archive that no relay has opened has none
+        uuid = read_file(root / UUID_NAME).decode("ascii").strip()
+    whose = OfArchive(uuid, generation)
+    return MovedFile(directory, file.name, file.end, file.digest, file_row(file), gtids, whose)

@@ -16,10 +16,12 @@ from pydantic import ValidationError
 from relay.archive.storage.files import SOURCE_NAME
 from relay.archive.storage.small_file import write_small_file
 from relay.config import ServerSource
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 
 log = structlog.get_logger()
 
-_TLS_KEYS: Final = ("ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
+_TLS_KEYS: Final = ("ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "public_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class ChosenSource:
     ssl_cert: str | None
     ssl_key: str | None
     configured: tuple[str, ...]
+    public_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ def chosen(settings: ServerSource, candidates: Sequence[ServerSource]) -> Chosen
         _text(settings.ssl_cert),
         _text(settings.ssl_key),
         tuple(map(address, candidates)),
+        _text(settings.public_key),
     )
 
 
@@ -76,7 +80,7 @@ def kept_chosen(directory: Path) -> ChosenSource | None:
     """The one that was followed last; None in a new archive. Blocking; a few bytes."""
     path = directory / SOURCE_NAME
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = kept_json(read_file(path))
         return ChosenSource(**{**held, "port": int(held["port"]), "configured": tuple(held["configured"])})
     except FileNotFoundError:
         return None

@@ -21,13 +21,13 @@ from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.process.background import begin_task, run_to_end
 from relay.upstream.attach.attachment import Attacher
 from relay.upstream.attach.gap_plan import GapRefused, GapRequest
+from relay.upstream.attach.own_address import NOWHERE, ListenAddress
 from relay.upstream.chosen_source import address, first_source, kept_chosen, with_address
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.failover import Failover
 from relay.upstream.server_source import IdentityChange, ServerUpstream
-from relay.upstream.source.gtid_question import ask_source_gtids, lacks_file
+from relay.upstream.source.gtid_question import SourceQuestions
 from relay.upstream.source.identity import own_registration
-from relay.upstream.source.own_address import NOWHERE, ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source.source_settings import kept_source_settings
@@ -67,6 +67,7 @@ class SourceChange:
     ssl_ca: str | None = None
     ssl_cert: str | None = None
     ssl_key: str | None = None
+    public_key: str | None = None
     ssl_verify_server_cert: bool | None = None
     heartbeat_period_s: float | None = None
 
@@ -109,6 +110,7 @@ class SourceControl:
         self._on_ended = on_ended
         self._link = SourceLink()
         generation = archive.current
+        self._questions = SourceQuestions(lambda: self._settings, self._link)
         self._link.gtids = kept = kept_source_gtids(generation.directory)
         if kept is not None:
             generation.gtids.source_purged = kept.purged
@@ -176,11 +178,11 @@ class SourceControl:
 
     async def ask_gtids(self) -> SourceGtids | None:
         """What the source reports of its GTIDs when asked now; None: it cannot be asked."""
-        return await ask_source_gtids(self._settings, self._link)
+        return await self._questions.gtids()
 
     async def lacks_file(self, name: str) -> bool:
         """Whether the source, asked now, has no binlog of that name and none behind it. False also where it cannot be asked."""
-        return await lacks_file(self._settings, self._link, name)
+        return await self._questions.lacks_file(name)
 
     def status(self) -> SourceStatus:
         """The upstream side as it is now."""
@@ -475,7 +477,7 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
             "password_env": None,
             "password_credential": None,
         }
-    for key in ("ssl_ca", "ssl_cert", "ssl_key"):
+    for key in ("ssl_ca", "ssl_cert", "ssl_key", "public_key"):
         path = getattr(change, key)
         if path is not None:
             values[key] = path or None

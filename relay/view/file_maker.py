@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT, event_size, is_event_size
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
 from relay.archive.read.open_file import OpenFile
@@ -19,6 +20,12 @@ from relay.view.view_map import MapWriter
 
 _SMALL_RUN_BYTES: Final = 16 << 10
 _KEPT_BUFFERS: Final = 6
+_PACKED: Final = frozenset((
+    EventType.TRANSACTION_PAYLOAD, EventType.QUERY_COMPRESSED, EventType.WRITE_ROWS_COMPRESSED_V1,
+    EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1, EventType.WRITE_ROWS_COMPRESSED,
+    EventType.UPDATE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED,
+))  # fmt: skip
+"""Types of events that may have much more in them than they are long."""
 
 
 class ViewDiffers(Exception):
@@ -118,6 +125,20 @@ class FileMaker:
     def reads_packed(self) -> bool:
         """Whether the source's file may have to be waited for."""
         return self._source.is_packed
+
+    def has_packed(self, end: int) -> bool:
+        """Whether an event is packed in the little that is left of the source's file up to `end`, or its headers do not tell: a
+        kilobyte may become megabytes. Raises: OSError."""
+        start = self.translation.offset
+        data = bytearray(max(0, end - start))
+        if self._source.read_into(memoryview(data), start) != len(data):
+            return True
+        at = 0
+        while at + HEADER_SIZE <= len(data) and is_event_size(size := event_size(data, at)):
+            if data[at + TYPE_AT] in _PACKED:
+                return True
+            at += size
+        return at != len(data)
 
     @property
     def is_comparing(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER_SIZE
+from protocol.binlog.table_map import table_id_bytes
 from protocol.dependencies.group_waits import GroupWaits
 from protocol.dependencies.write_set_codes import SERIAL_LARGE, SERIAL_OTHER
 from protocol.dependencies.write_sets import WriteSets
@@ -357,7 +358,7 @@ class FileTranslation:
             explicit = -1
         if self.tables is not None:
             self._number = binlog_number(self.name)
-            self._map_id_bytes = 4 if lengths[EventType.TABLE_MAP] == 6 else 6
+            self._map_id_bytes = table_id_bytes(lengths[EventType.TABLE_MAP])
         self._writer = GroupWriter(
             kernel, source, made, self._groups, self._settings, self._stops, self._policy, explicit
         )

@@ -13,6 +13,7 @@ from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import INDEX_NAME, StoredFile
+from relay.disk.file_calls import read_file
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
@@ -278,7 +279,7 @@ def _check_offset(position: Position) -> None:
 def _binlogs(directory: Path) -> list[str]:
     # Of 10,000 files with their indexes beside them, looking through the directory takes longer than all the rest.
     with contextlib.suppress(FileNotFoundError):
-        listed = (directory / INDEX_NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+        listed = read_file(directory / INDEX_NAME).decode(errors="replace").splitlines()
         return [line.removeprefix("./") for line in listed]
     return sorted(filter(is_binlog_name, os.listdir(directory)), key=binlog_number)
 

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.files import MAP_SUFFIXES, TEMPORARY_SUFFIX, FileLayer, write_all
+from relay.disk.file_calls import open_to_read, read_file
 from relay.view.view_checkpoint import ViewCheckpoint
 
 _MAP_HEAD: Final = b"BRVMAP2\n"
@@ -71,7 +72,7 @@ class ViewMap:
         """What is missing, cut or damaged is left out. Raises: OSError but for files that are not there."""
         map_path, rules_path = map_paths(file)
         try:
-            data = map_path.read_bytes()
+            data = read_file(map_path)
         except FileNotFoundError:
             data = b""
         return cls(_whole_records(data), rules_path)
@@ -128,7 +129,7 @@ class ViewMap:
             return None
         packed = b""
         try:
-            with self._rules.open("rb") as file:
+            with open(open_to_read(self._rules), "rb") as file:
                 if file.seek(0, 2) >= record.state_end:
                     file.seek(record.state_at)
                     packed = file.read(record.state_bytes)
@@ -186,7 +187,7 @@ class MapWriter:
 
     def _go_on(self, count: int) -> None:
         """Behind `count` records that stay. To cut files needs no room on a disk, and whenever it ends the rest is a map."""
-        self._fd = self._layer.open_write(self._map_path)
+        self._fd = self._layer.open_alone(self._map_path)
         self._at = len(_MAP_HEAD) + count * _RECORD_BYTES
         self._layer.truncate(self._fd, self._at)
         self._open_rules()
@@ -212,7 +213,7 @@ class MapWriter:
         if not self._layer.exists(self._rules_path):
             self._rules_end = 0
             return
-        self._rules_fd = self._layer.open_write(self._rules_path)
+        self._rules_fd = self._layer.open_alone(self._rules_path)
         self._rules_end = min(self._rules_end, self._layer.size(self._rules_fd))
         self._layer.truncate(self._rules_fd, self._rules_end)
 

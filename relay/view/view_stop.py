@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.files import VIEW_STOP_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.view.rules.group import StopReason
 
 STOPPED: Final = "view_stopped"
@@ -37,7 +39,7 @@ def keep_stop(view: Path, stop: ViewStop | None, layer: FileLayer) -> None:
 def kept_stop(view: Path) -> ViewStop | None:
     """What was kept last. Blocking. Raises: StopUnknown; OSError."""
     try:
-        kept = json.loads((view / VIEW_STOP_NAME).read_bytes())["stop"]
+        kept = kept_json(read_file(view / VIEW_STOP_NAME))["stop"]
         return None if kept is None else ViewStop(**{**kept, "reason": StopReason(**kept["reason"])})
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise StopUnknown(str(error)) from error

@@ -20,7 +20,7 @@ from relay.audit.datasource import BinlogDataSource
 from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.shared_paths import NotShared
 from relay.audit.runner.output import OutputRefused
-from relay.audit.runner.written_frame import write_frame
+from relay.audit.runner.run_job import write_frame
 from relay.audit.spark_task import SplitTask
 from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import write

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from protocol.columns.digest import StatementDigest
+from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
 from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, STATEMENTS, found_in, shown
-from relay.audit.readiness.logged_statement import MOST_TOKENS, NO_ENGINE_SUBSTITUTION, LoggedStatement
+from relay.audit.readiness.logged_statement import MOST_TOKENS, LoggedStatement
 from relay.audit.readiness.reserved_words import MARIADB, used_as_names
 from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
 

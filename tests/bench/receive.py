@@ -53,10 +53,14 @@ def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
 
 
 def relay_once(
-    source: BenchSource, directory: Path, *, prepare: Callable[[RelayProcess], object] = lambda _: None
+    source: BenchSource,
+    directory: Path,
+    *,
+    prepare: Callable[[RelayProcess], object] = lambda _: None,
+    checkout: Path | None = None,
 ) -> tuple[float, float]:
     """Seconds and seconds of CPU until the source's first binlog is archived. `prepare`: changes the relay before it starts."""
-    relay = make_relay(directory, source.server)
+    relay = make_relay(directory, source.server, checkout)
     prepare(relay)
     os.kill(source.pid, signal.SIGSTOP)
     try:

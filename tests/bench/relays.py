@@ -21,15 +21,22 @@ def login(relay: RelayProcess) -> Login:
     return Login(relay.port, REPLICA_USER, REPLICA_PASSWORD)
 
 
-def make_relay(directory: Path, source: Server | Path, **sections: dict[str, Any]) -> RelayProcess:
-    """A relay that is not started yet. The source may list the connection of one that was killed for a minute: each has its number."""
-    return RelayProcess(directory, source, port=free_port(), server_id=next(_SERVER_IDS), sections=sections)
+def make_relay(
+    directory: Path, source: Server | Path, checkout: Path | None = None, **sections: dict[str, Any]
+) -> RelayProcess:
+    """A relay that is not started yet, of this checkout or of another one.
+
+    The source may list the connection of one that was killed for a minute: each has its number.
+    """
+    return RelayProcess(
+        directory, source, port=free_port(), server_id=next(_SERVER_IDS), sections=sections, checkout=checkout
+    )
 
 
 @contextlib.contextmanager
-def filled_relay(directory: Path, source: BenchSource) -> Iterator[RelayProcess]:
+def filled_relay(directory: Path, source: BenchSource, checkout: Path | None = None) -> Iterator[RelayProcess]:
     """A relay that has archived all of the source and is at rest."""
-    with make_relay(directory, source.server) as relay:
+    with make_relay(directory, source.server, checkout) as relay:
         wait_until_archived(relay, source)
         yield relay
 

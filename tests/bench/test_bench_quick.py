@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.servers.mariadb import MariaDB
+from tests.bench import two_builds
 from tests.bench.__main__ import ALONE, QUICK_TRANSACTIONS, WITH_SOURCE
 from tests.bench.dump_client import __file__ as python_client
 from tests.bench.figures import Report
@@ -17,6 +18,8 @@ from tests.bench.slow_sync import compiler
 from tests.bench.source_data import BenchSource
 from tests.bench.streams import Stream, client_command, stream_size
 from tests.conftest import need_server
+
+HERE = Path(__file__).resolve().parents[2]
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -102,3 +105,13 @@ def test_the_command_refuses_a_name_it_does_not_know() -> None:
         check=False,
     )
     assert (done.returncode, "there is no benchmark sreve" in done.stderr) == (2, True)
+
+
+def test_two_builds_are_compared(source: BenchSource, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if not (HERE / ".venv/bin/python").exists():
+        pytest.skip("this checkout has no .venv")
+    for report in (
+        two_builds.received(source, tmp_path, HERE, turns=1),
+        two_builds.served(source, tmp_path, HERE, turns=1, clients=2),
+    ):
+        assert {"throughput, this / other", "CPU, other / this"} <= set(shown(report, capsys))

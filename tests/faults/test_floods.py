@@ -222,3 +222,58 @@ def test_with_256_descriptors_400_silent_strangers_neither_stop_the_archive_nor_
                 follower.leave()
         assert relay.stop() == 0
         assert not [line for line in relay.log_lines() if "Traceback" in str(line) or "exception" in line]
+
+
+def test_a_blocked_address_that_goes_on_connecting_takes_no_descriptors_from_others(
+    tmp_path: Path, source: Growing
+) -> None:
+    blocked = ("127.0.0.9", 0)
+    listen = {"max_login_failures": 3, "login_block_s": 60}
+    with RelayProcess(
+        tmp_path, source.directory, port=free_port(), sections={"listen": listen}, open_files=FEW_FILES
+    ) as relay:
+        relay.wait_archived(FIRST, source.size)
+        for _ in range(3):
+            with pytest.raises(pymysql.MySQLError):
+                pymysql.connect(host="127.0.0.1", port=relay.port, bind_address=blocked[0], user="x", password="y")
+        with contextlib.ExitStack() as links:
+            for number in range(FEW_FILES + 100):
+                links.enter_context(socket.create_connection(("127.0.0.1", relay.port), 10, blocked))
+                if number % 128 == 0:
+                    ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD).close()
+                    source.commit()
+            assert sockets_of(relay) < FEW_FILES
+            relay.wait_archived(FIRST, source.size)
+        assert not [line for line in relay.log_lines() if "Too many open files" in str(line)]
+        assert relay.stop() == 0
+
+
+STALLED, LARGE_ROWS = 40, 200
+
+
+def test_replicas_that_ask_for_everything_and_read_nothing_cost_the_relay_and_a_reader_little(tmp_path: Path) -> None:
+    directory = tmp_path / "binlogs"
+    directory.mkdir()
+    built = BinlogBuilder().ddl()
+    for _ in range(LARGE_ROWS):
+        built.transaction(60_000)
+    (directory / FIRST).write_bytes(built.data)
+    (directory / "mysql-bin.index").write_text(f"./{FIRST}\n")
+    with RelayProcess(tmp_path, directory, port=free_port()) as relay:
+        relay.wait_archived(FIRST, built.size)
+        before_kib = memory_kib(relay, "VmRSS")
+        stalled = []
+        for server_id in range(1000, 1000 + STALLED):
+            client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+            client.connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.set_up(server_id=server_id)
+            client.ask_dump(FIRST, 4, server_id=server_id)
+            stalled.append(client)
+        reader = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+        reader.set_up()
+        reader.ask_dump(FIRST, 4, flags=1)
+        assert sum(len(event.data) for event in reader.events_to_eof()[1:]) == built.size - 4
+        assert memory_kib(relay, "VmHWM") - before_kib < MEMORY_KIB
+        for client in (*stalled, reader):
+            client.cut()
+        assert relay.stop() == 0

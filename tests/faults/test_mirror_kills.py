@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.mirror.mirror_parts import part_of
+from relay.bucket_copy.mirror_parts import part_of
 from tests.conftest import ServerFactory
 from tests.support.mirror_kill_run import kill_run
 from tests.support.s3_server import need_rclone

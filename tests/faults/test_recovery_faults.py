@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import json
 import os
 import re
 import shutil
@@ -121,7 +120,7 @@ def state(directory: Path) -> dict[str, object]:
         if path.suffix != ".idx" and not re.fullmatch(without_times, path.name)
     }
     lines = read_lines(FileLayer(), directory / LEDGER_TEXT_NAME)
-    texts = [row for _, line in lines.lines if isinstance(row := read_record(json.loads(line)), LedgerRow)]
+    texts = [row for _, line in lines.lines if isinstance(row := read_record(line), LedgerRow)]
     rows = [
         (row.kind, "", -1, "") if row.kind == CATALOG_SET_ASIDE else (row.kind, row.file, row.offset, row.text)
         for row in read_ledger(directory)

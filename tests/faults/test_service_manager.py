@@ -1,20 +1,28 @@
 """A relay that a service manager started: what that hears of a whole life, on a real unix datagram socket."""
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import pymysql
 import pytest
 
+from tests.support.costly_commands import costly_commands, settings
 from tests.support.free_port import free_port
-from tests.support.relay_process import RelayProcess
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.replica_client import ReplicaClient
 
 RECORDED = Path(__file__).resolve().parents[2] / "deploy" / "recorded"
 WATCHDOG_S = 0.6
+LONGEST_GAP_S = 5.0
+"""Wall-clock on a busy machine."""
 
 
 @pytest.fixture
@@ -84,6 +92,31 @@ def test_a_relay_that_stands_still_is_silent(relay: RelayProcess, manager: socke
     os.kill(relay.pid, signal.SIGCONT)
     manager.settimeout(20)
     hear(manager, "WATCHDOG=1")
+
+
+def test_the_costliest_statements_of_an_account_leave_the_watchdog_its_messages(
+    relay: RelayProcess, manager: socket.socket
+) -> None:
+    relay.start()
+    hear(manager, "READY=1")
+    times = [time.monotonic()]
+    done = threading.Event()
+
+    def listen() -> None:
+        while not done.is_set():
+            hear(manager, "WATCHDOG=1")
+            times.append(time.monotonic())
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=60)
+    for command in (*settings(), costly_commands()["REGEXP that may be anything"], costly_commands()["GTID_SUBTRACT"]):
+        with contextlib.suppress(pymysql.MySQLError):
+            client.query(command[1:].decode())
+    done.set()
+    listening.join()
+    # Held by one of them, the loop sent nothing for 13 s.
+    assert max(later - earlier for earlier, later in pairwise(times)) < LONGEST_GAP_S
 
 
 def test_a_start_that_fails_never_says_that_it_serves(relay: RelayProcess, manager: socket.socket) -> None:

@@ -22,6 +22,7 @@ from tests.support.chain import wait_until
 from tests.support.feed_histories import lake_rows, true_rows
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
+from tests.support.source_proof import proof_of
 from tests.support.view_seeding import dump, restore
 
 pytestmark = pytest.mark.interop
@@ -109,6 +110,7 @@ def settings(path: Path, server: Server, relay: RelayProcess, **more: Any) -> Pa
         + "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
         + f'[feed.source]\nhost = "127.0.0.1"\nport = {server.port}\nuser = "{server.replication_user}"\n'
         f'password = "{server.replication_password}"\nchunk_rows = 700\n'
+        + "".join(f'{key} = "{value}"\n' for key, value in proof_of(server, {}).items())
     )
     server.sql(f"GRANT SELECT, REPLICATION CLIENT ON *.* TO '{server.replication_user}'@'%'")
     end = server.master_status()

@@ -17,6 +17,7 @@ from relay.feed.lake.lake_table import STALE_REASON
 from relay.feed.snapshot.snapshot_run import run_snapshots
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
+from tests.support.source_proof import feed_proof_of
 
 pytestmark = pytest.mark.interop
 
@@ -56,6 +57,7 @@ def test_a_dump_between_leaves_a_table_that_is_stale_from_the_commit(tmp_path: P
         port=server.port,
         user=server.replication_user,
         password=SecretStr(server.replication_password),
+        **feed_proof_of(server),
     )
     with prepared(server, "one", "a"):
         server.execute_many(["FLUSH BINARY LOGS", "INSERT INTO x.b VALUES (1)"])

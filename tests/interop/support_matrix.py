@@ -398,7 +398,7 @@ class Matrix:
 
     def _enter(self, source: Server, user: str, login: Login) -> bool:
         """Whether the source lets it in this way; the relay then has all of its binlogs."""
-        modes = {CLEAR: "disabled", TLS: "required"}
+        modes = {CLEAR: "disabled", TLS: "verify_identity"}
         if login.transport == TLS and source.name == "mysql56":
             self._refused(source, user, "tls_too_old", modes[TLS])
             return False
@@ -417,6 +417,8 @@ class Matrix:
     @contextlib.contextmanager
     def _relay_with(self, source: Server, user: str, mode: str) -> Iterator[RelayProcess]:
         account = {"user": user, "password": PASSWORD, "ssl_mode": mode}
+        if mode == "verify_identity":
+            account["ssl_ca"] = str(self._authority.certificate)
         relay = self._relay(f"enters{len(self._relays)}", source, {"source": account})
         relay.start(wait=False)
         try:

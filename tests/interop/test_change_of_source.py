@@ -321,6 +321,7 @@ def applies(server: Server) -> bool:
         server_id=4242,
         # Leaving TLS takes until the server has answered, and the loop ends before.
         ssl_mode="disabled",
+        public_key=server.datadir / "public_key.pem" if server.name == "mysql97" else None,
     )
     with structlog.testing.capture_logs() as logs:
         asyncio.run(warn_of_a_replica(lambda: open_source(settings), server.name, "log_slave_updates"))

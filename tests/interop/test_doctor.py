@@ -52,8 +52,8 @@ def settings(source: Server) -> Iterator[Server]:
 def relay_at(at: Server | Path, directory: Path, **sections: dict[str, Any]) -> RelayProcess:
     """Configured, not started."""
     if isinstance(at, Server):
-        tls = "disabled" if at.name == "mysql56" else "preferred"
-        own = {"user": "doctor", "password": PASSWORD, "ssl_mode": tls, "record_schema": True, "connect_timeout_s": 3}
+        tls = {"mysql56": {"ssl_mode": "disabled"}, "mariadb": {"ssl_mode": "preferred"}}.get(at.name, {})
+        own = {"user": "doctor", "password": PASSWORD, **tls, "record_schema": True, "connect_timeout_s": 3}
         sections["source"] = own | sections.get("source", {})
     return RelayProcess(directory / "relay", at, port=free_port(), sections=sections)
 

@@ -49,6 +49,8 @@ def statements(directory: Path) -> tuple[list[str], list[str]]:
 def run_through(source: Server, replica: Server, directory: Path, *words: object) -> None:
     """init, its statements at the source, doctor, run, its statements at the replica: the replica gets the rows."""
     port = free_port()
+    if source.name == "mysql97":
+        words = (*words, "--ssl-ca", source.datadir / "ca.pem")
     ended = init(
         directory, "--source-host", "127.0.0.1", "--source-port", source.port, "--source-user", "relay", "--listen-host", "127.0.0.1",
         "--listen-port", port, "--relay-host", "127.0.0.1", *words,
@@ -105,6 +107,11 @@ def test_the_source_is_asked_what_it_knows(servers: ServerFactory, tmp_path: Pat
     secret.write_text(source.replication_password + "\n")
     words = ("--source-host", "127.0.0.1", "--source-port", source.port)
     asked = ("--ask-user", source.replication_user, "--ask-password-file", secret)
+    ended = init(tmp_path / "unproved", *words, *asked)
+    assert ended.returncode == 0
+    assert "asks for the password itself" in ended.stdout and "Copy ca.pem" in ended.stdout
+    assert 'ssl_mode = "verify_ca" and ssl_ca' in (tmp_path / "unproved" / "relay.toml").read_text()
+    asked = (*asked, "--ssl-ca", source.datadir / "ca.pem")
     ended = init(tmp_path / "first", *words, *asked)
     assert ended.returncode == 0
     assert "MySQL 9.7" in ended.stdout and "gtid_mode" in ended.stdout and source.binlogs()[0].name in ended.stdout
@@ -159,6 +166,7 @@ def test_at_a_terminal_it_asks_for_what_was_not_said(tmp_path: Path) -> None:
         terminal.answer("Host of the source", "")
         terminal.answer("Host of the source", "127.0.0.1", times=2)
         terminal.answer("The relay's account there [repl]", "")
+        terminal.answer("A copy of its ca.pem, for MySQL 8.0 and later (empty: none)", "")
         terminal.answer("Directory of the archive [/var/lib/binlog-relay]", str(tmp_path / "archive"))
         terminal.answer("Port for replicas [3307]", "none")
         terminal.answer("Port for replicas [3307]", str(free_port()), times=2)

@@ -23,8 +23,8 @@ WAYS = pytest.mark.parametrize(
     [
         ("mysql56", "preferred", "none"),
         ("mariadb", "preferred", "synced"),
-        ("mysql97", "required", "none"),
-        ("mysql97", "required", "synced"),
+        ("mysql97", "verify_ca", "none"),
+        ("mysql97", "verify_ca", "synced"),
         ("mysql97", "disabled", "synced"),
     ],
 )
@@ -32,11 +32,12 @@ WAYS = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Way:
-    """The source's port is the proxy's."""
+    """The source's port is the proxy's. datadir: where a MySQL has what it proves itself by."""
 
     port: int
     replication_user: str
     replication_password: str
+    datadir: Path
 
 
 def source_of(servers: ServerFactory, name: str, ack: str) -> Server:
@@ -45,8 +46,8 @@ def source_of(servers: ServerFactory, name: str, ack: str) -> Server:
 
 @contextmanager
 def relay_behind(source: Server, port: int, directory: Path, mode: str, ack: str) -> Iterator[RelayProcess]:
-    way = Way(port, source.replication_user, source.replication_password)
-    keys = {"ssl_mode": mode, "ack": ack, "heartbeat_period_s": PERIOD_S}
+    way = Way(port, source.replication_user, source.replication_password, source.datadir)
+    keys = {"ack": ack, "heartbeat_period_s": PERIOD_S} | ({} if mode == "verify_ca" else {"ssl_mode": mode})
     with RelayProcess(directory, way, port=free_port(), sections={"source": keys}) as relay:
         wait_for_line(relay, "source_attached")
         if ack == "synced":

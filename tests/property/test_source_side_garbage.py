@@ -197,7 +197,7 @@ def test_commands_decode_or_are_malformed(data: bytes) -> None:
 @given(st.text(max_size=200))
 def test_a_statement_is_answered_or_refused(text: str) -> None:
     try:
-        answer_statement(text, StatementSession(FACTS, 1), 0.0)
+        answer_statement(text, StatementSession(FACTS, 1), 0.0, in_a_thread=True)
     except StatementRefused as error:
         assert len(error.message.encode()) < 511
 
@@ -205,7 +205,7 @@ def test_a_statement_is_answered_or_refused(text: str) -> None:
 @given(st.lists(st.sampled_from(["SELECT", "SET", "@a", "=", "(", ")", ",", "1", "'x'", "@@server_id", "AS", "LIMIT"])))
 def test_statements_of_known_words_are_answered_or_refused(words: list[str]) -> None:
     with contextlib.suppress(StatementRefused):
-        answer_statement(" ".join(words), StatementSession(FACTS, 1), 0.0)
+        answer_statement(" ".join(words), StatementSession(FACTS, 1), 0.0, in_a_thread=True)
 
 
 @given(st.text(alphabet="ab_'\"`\\@/*-# \n", max_size=60))

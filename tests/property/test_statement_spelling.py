@@ -134,6 +134,6 @@ def test_a_statement_with_a_piece_replaced_is_answered_or_refused(
 def test_extremes_are_answered_or_refused_at_once(statement: str) -> None:
     session = StatementSession(FACTS[2], 42, is_admin=True)
     with contextlib.suppress(StatementRefused):
-        answer = answer_statement(statement, session, NOW)
+        answer = answer_statement(statement, session, NOW, in_a_thread=True)
         if isinstance(answer, Rows):
             result_payloads(answer, session.encoding, session.status)

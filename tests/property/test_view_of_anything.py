@@ -12,7 +12,7 @@ from protocol.binlog.format_description import FormatDescription, decode_format_
 from protocol.binlog.gtid_event import Gtid, decode_gtid
 from protocol.binlog.query import decode_execute_load_query, decode_query
 from protocol.binlog.rows_event import decode_rows_event
-from protocol.binlog.table_map import decode_table_map
+from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
@@ -208,7 +208,12 @@ def check_decodes(kind: int, body: bytes, format: FormatDescription) -> None:
     elif kind == 18:
         assert decode_execute_load_query(body, format).file_id == 1
     elif kind == 19:
-        assert decode_table_map(body, format).schema in ("d", "mysql", b"d", b"mysql")
+        assert decode_table_map(body, table_id_bytes(format.post_header_length(19))).schema in (
+            "d",
+            "mysql",
+            b"d",
+            b"mysql",
+        )
     elif kind in (30, 31, 32):
         assert decode_rows_event(body, kind, format).column_count == 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from relay.schema_history.tables.ddl_tokens import sql_tokens
+from protocol.sql.lexer import sql_tokens
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group import CannotBeKept
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query

@@ -9,6 +9,7 @@ from protocol.commands import RegisterSlave
 from protocol.statements import SourceFacts
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
+from relay.process.memory_budget import MemoryBudget
 from relay.upstream.control import SourceChange, SourceRefused
 from relay.upstream.source.source_status import SourceStatus
 
@@ -40,6 +41,7 @@ FOLLOWING = SourceStatus(
     ssl_ca="/etc/ca.pem",
     ssl_cert="",
     ssl_key="",
+    public_key="",
     tls_version="TLSv1.3",
     cipher="TLS_AES_256_GCM_SHA384",
     heartbeat_period_s=5.0,
@@ -90,6 +92,7 @@ class FakeConnections:
 
     clients: list[ClientStatus] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
+    memory: MemoryBudget = field(default_factory=lambda: MemoryBudget(512 << 20, lambda _look: None))
     forgiven: int = 0
     semi_sync_status: Mapping[str, int | str] = field(default_factory=dict)
 

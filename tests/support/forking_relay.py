@@ -20,7 +20,10 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any, Final
+
+from tests.support.loop_holds import REPORT_VARIABLE, watch_into
 
 REQUEST_BYTES: Final = 1 << 17
 _PR_SET_PDEATHSIG: Final = 1
@@ -100,6 +103,8 @@ def become(wanted: dict[str, Any], parent: int) -> None:
     os.environ.clear()
     os.environ.update(wanted["environment"])
     time.tzset()
+    if report := os.environ.get(REPORT_VARIABLE):
+        watch_into(Path(report))
     sys.argv = ["relay", *wanted["arguments"]]
     runpy.run_module("relay", run_name="__main__", alter_sys=True)
 

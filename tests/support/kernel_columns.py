@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.compression import MOST_HELD_BYTES, unpack_compressed
 from protocol.columns.codes.column_codes import DONE, FULL, OPEN_PAYLOAD, OPEN_ROWS, OPEN_TABLE
 from protocol.columns.rows.row_batch import VALUE_COLUMNS
 from protocol.errors import Malformed
@@ -198,7 +198,7 @@ def transaction_rows(
                 columns.not_opened()
             else:
                 try:
-                    columns.opened(unpack_compressed(packed))
+                    columns.opened(unpack_compressed(packed, MOST_HELD_BYTES))
                 except Malformed:
                     columns.not_opened()
 
@@ -257,7 +257,7 @@ def statement_rows(
                 columns.not_opened()
             else:
                 try:
-                    columns.opened(unpack_compressed(packed))
+                    columns.opened(unpack_compressed(packed, MOST_HELD_BYTES))
                 except Malformed:
                     columns.not_opened()
 
@@ -334,7 +334,7 @@ def changed_rows(
                 columns.not_opened()
             elif status == OPEN_ROWS:
                 try:
-                    columns.opened(unpack_compressed(packed))
+                    columns.opened(unpack_compressed(packed, MOST_HELD_BYTES))
                 except Malformed:
                     columns.not_opened()
             else:

@@ -20,6 +20,7 @@ from relay.schema_history.foreign_key_query import ForeignKeyQuery
 from relay.schema_history.information_schema import schemas_of, tables_of
 from relay.schema_history.table_agreement import keys_agree, tables_agree
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 from tests.support.ddl_histories import DdlHistory, quoted, text
 
 OPTIONS: Final = ("--binlog-format=ROW", "--character-set-server=latin1")
@@ -250,7 +251,9 @@ class _Connection:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
+    async def query(
+        self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
+    ) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
             return list(cursor.fetchall())

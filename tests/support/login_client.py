@@ -1,6 +1,5 @@
 """The client's half of a login, spoken to a SourceSide without any network."""
 
-import hashlib
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,15 +7,9 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from nacl.bindings import (
-    crypto_core_ed25519_scalar_add,
-    crypto_core_ed25519_scalar_mul,
-    crypto_core_ed25519_scalar_reduce,
-    crypto_scalarmult_ed25519_base_noclamp,
-)
 
 from protocol.auth.caching_sha2 import sha2_token
-from protocol.auth.ed25519 import ed25519_public_key
+from protocol.auth.ed25519 import ed25519_signature
 from protocol.auth.native import native_token
 from protocol.capabilities import Capability
 from protocol.framing import frame_payload
@@ -35,20 +28,6 @@ def packets(data: bytes) -> list[tuple[int, bytes]]:
         found.append((data[3], data[4 : 4 + size]))
         data = data[4 + size :]
     return found
-
-
-def ed25519_signature(password: str, message: bytes) -> bytes:
-    """As MariaDB's client signs: SHA512(password) where standard Ed25519 has SHA512(seed)."""
-    expanded = hashlib.sha512(password.encode()).digest()
-    scalar = bytearray(expanded[:32])
-    scalar[0] &= 248
-    scalar[31] = scalar[31] & 63 | 64
-    nonce = crypto_core_ed25519_scalar_reduce(hashlib.sha512(expanded[32:] + message).digest())
-    point = crypto_scalarmult_ed25519_base_noclamp(nonce)
-    challenge = hashlib.sha512(point + ed25519_public_key(password) + message).digest()
-    reduced = crypto_core_ed25519_scalar_reduce(challenge)
-    secret = crypto_core_ed25519_scalar_reduce(bytes(scalar) + bytes(32))
-    return point + crypto_core_ed25519_scalar_add(nonce, crypto_core_ed25519_scalar_mul(reduced, secret))
 
 
 @dataclass

@@ -4,10 +4,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from protocol.binlog.table_map import MapColumn
 from protocol.wire import lenenc_bytes, lenenc_int
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.rules.mariadb.rows.table_map_body import MapColumn
 
 INT: Final = MapColumn(3)
 BIGINT: Final = MapColumn(8)

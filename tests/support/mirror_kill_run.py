@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.servers import SERVERS, Server
-from relay.mirror.mirror_parts import part_of
+from relay.bucket_copy.mirror_parts import part_of
 from relay.mirror.restoring import restore_archive
 from relay.object_store.object_store import ObjectStore
 from tests.support.binlog_comparison import check_relayed, events_of

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.mirror.bucket_holes import HolesWanted
+from relay.archive.storage.file_place import PlaceNote
+from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.bucket_copy.checked_copy import AS_WRITTEN, WantedCopy
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import RestoredArchive, restore_archive
@@ -50,6 +52,7 @@ def mirror(
     """What copies into it, as the relay `uuid` that has its archive below `place`."""
     store = bucket(tmp_path)
     directory = (place or tmp_path / "archive") / "source"
+    directory.mkdir(parents=True, exist_ok=True)
     means = PackingMeans(options=options or PackOptions(), keys=keys)
     return MirrorPass(store, Ownership(store, uuid, directory, 0.0), means, threading.Event())
 
@@ -76,6 +79,11 @@ async def filled(tmp_path: Path) -> Archive:
     return archive
 
 
+def note_there(tmp_path: Path, name: str) -> PlaceNote:
+    """What the bucket says of a binlog."""
+    return PlaceNote.decode((tmp_path / "bucket" / f"{name}.place").read_bytes().partition(b"\n")[0])
+
+
 def restored(
     tmp_path: Path,
     keys: KeyRing | None = None,
@@ -83,6 +91,8 @@ def restored(
     download: bool = True,
     name: str = "source",
     holes: HolesWanted = HolesWanted.REFUSE,
+    wanted: WantedCopy = AS_WRITTEN,
 ) -> RestoredArchive:
     """An archive from the bucket, in `again/NAME`."""
-    return restore_archive(bucket(tmp_path), tmp_path / "again" / name, keys, download=download, holes=holes)
+    made = tmp_path / "again" / name
+    return restore_archive(bucket(tmp_path), made, keys, download=download, holes=holes, wanted=wanted)

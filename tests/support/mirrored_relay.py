@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from relay.mirror.mirror_parts import part_of
+from relay.bucket_copy.mirror_parts import part_of
 from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
 from relay.object_store.object_store import ObjectStore
 from tests.support.chain import wait_until

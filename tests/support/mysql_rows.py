@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.compression import MOST_HELD_BYTES, unpack_compressed
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from relay.view.rules.mariadb.rows.mariadb_tables import ConvertedTable, MariadbTables
@@ -71,7 +71,7 @@ def as_mysql(data: bytes, tables: MariadbTables) -> bytes:
                 put(event, EventType.QUERY, _BEGIN)
         elif event.type == EventType.QUERY_COMPRESSED:
             text = 13 + int.from_bytes(event.body[11:13], "little") + event.body[8] + 1
-            put(event, EventType.QUERY, event.body[:text] + unpack_compressed(event.body[text:]))
+            put(event, EventType.QUERY, event.body[:text] + unpack_compressed(event.body[text:], MOST_HELD_BYTES))
         elif event.type not in _LEFT_OUT:
             put(event, event.type, event.body)
     return bytes(made)

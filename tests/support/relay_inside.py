@@ -19,6 +19,7 @@ from relay.view.running.view_opening import open_view
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint
 from tests.support.replica_client import ReplicaClient
+from tests.support.source_proof import proof_of
 
 USER = "replica"
 PASSWORD = "replica-password"
@@ -101,9 +102,13 @@ async def relay_inside(
     heartbeat_period_s: float = 5.0,
     more: str = "",
     open_one: OpenOne = open_view,
+    ssl_ca: Path | None = None,
 ) -> AsyncIterator[RelayInside]:
-    """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration."""
+    """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration. ssl_ca: the
+    source's authority, where it is not the one of its data directory."""
     port = free_port()
+    believed = {"ssl_mode": "verify_ca", "ssl_ca": ssl_ca} if ssl_ca is not None else proof_of(source, {})
+    proof = "\n".join(f'{key} = "{value}"' for key, value in believed.items())
     config = directory / "relay.toml"
     config.write_text(
         f"""
@@ -115,6 +120,7 @@ async def relay_inside(
         server_id = 4242
         heartbeat_period_s = {heartbeat_period_s}
         connect_timeout_s = 2
+        {proof}
         [archive]
         dir = "archive"
         sync_interval_s = 0.05

@@ -17,7 +17,9 @@ from typing import Any, Protocol, Self
 import pymysql
 
 from deploy.servers.process import start_process
+from tests.support.loop_holds import REPORT_VARIABLE, LoopHolds, read_report
 from tests.support.relay_template import ForkedProcess, template_for
+from tests.support.source_proof import proof_of
 
 REPLICA_USER = "replica"
 REPLICA_PASSWORD = "replica-password"
@@ -47,6 +49,8 @@ class RelayProcess:
 
     source: a server (of deploy.servers, or a fake one), or a directory of binlogs. `sections` change the configuration:
     sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}. open_files: the system's limit for it, soft and hard.
+    checkout: another checkout of this repository, with its own .venv, whose relay runs in place of this one's.
+    watch_loop: `loop_holds` tells how long its event loop was held.
     """
 
     def __init__(
@@ -60,6 +64,8 @@ class RelayProcess:
         markers: str = "tbm",
         environment: dict[str, str] | None = None,
         open_files: int | None = None,
+        checkout: Path | None = None,
+        watch_loop: bool = False,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
@@ -67,7 +73,11 @@ class RelayProcess:
         self.config = directory / "relay.toml"
         self.log_path = directory / "relay.log"
         self.archive = directory / "archive" / "source"
+        self._report = directory / "loop_holds.jsonl"
+        self._listening_at = 0.0
+        self._watched = {REPORT_VARIABLE: str(self._report)} if watch_loop else {}
         self._environment = environment or {}
+        self._checkout = checkout
         self._limited = ["/usr/bin/prlimit", f"--nofile={open_files}:{open_files}"] if open_files is not None else []
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._log_start = 0
@@ -94,6 +104,7 @@ class RelayProcess:
         }
         for name, section in (sections or {}).items():
             wanted.setdefault(name, {}).update(section)
+        wanted["source"] |= proof_of(source, wanted["source"])
         lines = []
         for name, section in wanted.items():
             lines.append(f"[{name}]")
@@ -128,17 +139,19 @@ class RelayProcess:
         self.log_path.touch()
         self._log_start = self.log_path.stat().st_size
         arguments = ["run", "--config", str(self.config), *options]
-        environment = {**os.environ, **self._environment}
-        template = None if self._limited else template_for(self._environment)
+        environment = {**os.environ, **self._environment, **self._watched}
+        template = None if self._limited or self._checkout else template_for(self._environment)
         if template is not None:
             with self.log_path.open("ab") as log:
                 self._process = template.start(arguments, environment, [log.fileno(), log.fileno()])
         else:
+            python = self._checkout / ".venv/bin/python" if self._checkout else sys.executable
+            watched = ["tests.support.loop_holds", str(self._report)] if self._watched else ["relay"]
             self._process = start_process(
-                [*self._limited, sys.executable, "-m", "relay", *arguments],
+                [*self._limited, str(python), "-m", *watched, *arguments],
                 account=pwd.getpwuid(os.getuid()),
                 log=self.log_path,
-                directory=Path(__file__).resolve().parents[2],
+                directory=self._checkout or Path(__file__).resolve().parents[2],
                 environment=environment,
             )
         if wait:
@@ -152,6 +165,7 @@ class RelayProcess:
             if not self.running:
                 raise RelayError(f"the relay ended with code {self.wait_ended()}:\n{self.log_tail()}")
             if self._listens():
+                self._listening_at = time.monotonic()
                 return
             time.sleep(0.02)
         raise RelayError(f"the relay does not listen:\n{self.log_tail()}")
@@ -163,6 +177,10 @@ class RelayProcess:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
             return True
         return False
+
+    def loop_holds(self, *, of_all_starts: bool = False) -> LoopHolds:
+        """How long callbacks held its event loop since it listens; of all starts: before that, and of its processes before, too."""
+        return read_report(self._report, 0.0 if of_all_starts else self._listening_at)
 
     def kill(self) -> None:
         """SIGKILL: a crash."""

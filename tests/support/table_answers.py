@@ -4,16 +4,34 @@ import threading
 from pathlib import Path
 
 from protocol.resultset import Rows
-from protocol.statements import Answer, EncodedRows, StatementSession, answer_statement
+from protocol.source_side.statement_apart import StatementApart
+from protocol.statements import (
+    Answer,
+    EncodedRows,
+    StatementSession,
+    TooMuchForTheLoop,
+    answer_statement,
+)
 from protocol.statements.requests import QueryTables
 from relay.table_queries.table_queries import TableAsker, TableQuery
 
 NOWHERE = Path("/nonexistent")
 
 
+def answered(statement: str, session: StatementSession, now_s: float) -> Answer:
+    """The answer, found in a thread's time where it is too much work for the event loop. Raises: StatementRefused."""
+    try:
+        return answer_statement(statement, session, now_s)
+    except TooMuchForTheLoop:
+        apart = StatementApart(statement, session, now_s)
+        answer = apart.run()
+        apart.take_over(session)
+        return answer
+
+
 def answer_of(statement: str, session: StatementSession, now_s: float) -> Answer:
     """The answer of a relay that has recorded nothing. Raises: StatementRefused."""
-    answer = answer_statement(statement, session, now_s)
+    answer = answered(statement, session, now_s)
     if not isinstance(answer, QueryTables):
         return answer
     found: list[Rows] = []

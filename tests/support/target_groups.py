@@ -8,10 +8,10 @@ from uuid import UUID
 from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, encode_gtid
 from protocol.binlog.layout import HEADER, HEADER_SIZE
+from protocol.binlog.query import Query, read_query
+from protocol.binlog.status_variables import SQL_MODE, decode_status, encode_status
 from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup, StopReason
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.targets.query_body import QueryBody, decode_query_body
-from relay.view.rules.targets.query_variables import StatusVariable
 from relay.view.rules.targets.target_rules import TargetRules
 
 UUID_OF_SOURCE: Final = UUID("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
@@ -53,8 +53,7 @@ def statement(
         variables.append((18, struct.pack("<H", default)))
     variables += [(19, b"\0"), *more]
     raw = text.encode() if isinstance(text, str) else text
-    found = tuple(StatusVariable(code, value) for code, value in variables)
-    body = QueryBody(7, 0, 0, load, found, b"d", raw).encode()
+    body = Query(7, 0, 0, encode_status(dict(variables)), b"d", raw, load).encode()
     return Event(EventType.EXECUTE_LOAD_QUERY if load else EventType.QUERY, body)
 
 
@@ -127,13 +126,23 @@ def text_made(
 ) -> str:
     """What becomes of a statement."""
     ((event,),) = made_for(target, statement(text, **of), collations=collations or {})
-    return decode_query_body(event.body, event.type).text.decode()
+    return read_query(event.type, event.body, 0).text.decode()
 
 
-def query_made(event: Event, target: str = "mysql-5.6", **changes: Any) -> QueryBody:
+def query_made(event: Event, target: str = "mysql-5.6", **changes: Any) -> Query:
     """What becomes of a Query event, in parts."""
     ((made,),) = made_for(target, event, **changes)
-    return decode_query_body(made.body, made.type)
+    return read_query(made.type, made.body, 0)
+
+
+def status_made(event: Event, target: str = "mysql-5.6", **changes: Any) -> dict[int, bytes]:
+    """The status variables of what becomes of a Query event."""
+    return decode_status(query_made(event, target, **changes).status_variables)
+
+
+def mode_made(event: Event, target: str = "mysql-5.6") -> int:
+    """The sql_mode of what becomes of a Query event."""
+    return int.from_bytes(status_made(event, target)[SQL_MODE], "little")
 
 
 def stop_of(*events: Event, target: str = "mysql-5.6", **changes: Any) -> StopReason:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.greeting import why_no_greeting
+from protocol.auth.greeting import why_no_greeting
 
 GREETING = b"\x4a\0\0\0\x0a8.4.3\0"
 

@@ -26,9 +26,9 @@ import pytest
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
+from protocol.sql.lexer import NotSure
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
-from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group import CannotBeKept

@@ -6,10 +6,15 @@ from itertools import accumulate, pairwise
 
 import pytest
 
+from protocol.capabilities import OFFERED, Capability
 from protocol.errors import Malformed, Truncated, sqlstate_of
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload
-from protocol.packets import auth_more_payload, cut_text, err_payload
+from protocol.gtid.codec import decoded_bytes, encode_gtid_set
+from protocol.gtid.gtid_set import GtidSet
+from protocol.handshake import decode_login, login_head, login_payload
+from protocol.packets import auth_more_payload, err_payload
 from protocol.pieces import Pieces
+from protocol.printable import cut_text
 from protocol.resultset import ColumnType, Rows, result_payloads
 from protocol.wire import Cursor, lenenc_int
 
@@ -218,3 +223,34 @@ def test_a_number_of_a_show_statement_is_one_also_without_a_value(rows: tuple[tu
 def test_a_result_without_rows_has_columns_and_two_ends() -> None:
     payloads = result_payloads(Rows(("a",), ()))
     assert [payload[:1] for payload in payloads] == [b"\x01", b"\x03", b"\xfe", b"\xfe"]
+
+
+def test_a_large_payload_keeps_the_pieces_that_came_and_its_first_byte_is_known_all_the_time() -> None:
+    payload = bytes(range(256)) * 8192
+    buffer, seen = PacketBuffer(len(payload)), set()
+    assert buffer.first_byte is None
+    framed = frame_payload(payload, 0)
+    packet = None
+    for start in range(0, len(framed), 50_000):
+        buffer.append(framed[start : start + 50_000])
+        seen.add(buffer.first_byte)
+        packet = packet or buffer.next_packet(0)
+    assert packet is not None and bytes(packet.payload) == payload
+    assert seen == {0}
+
+
+@pytest.mark.parametrize("attributes", [{}, {"program_name": "relay", "_pid": "7"}])
+@pytest.mark.parametrize("lenenc", [True, False])
+def test_a_login_packet_is_read_as_it_was_written(attributes: dict[str, str], lenenc: bool) -> None:
+    wanted = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.PLUGIN_AUTH | Capability.CONNECT_ATTRS
+    wanted |= Capability.PLUGIN_AUTH_LENENC if lenenc else 0
+    payload = login_payload(b"repl", "a_plugin", b"token", wanted, login_head(wanted, 1 << 24, 33), attributes)
+    login = decode_login(payload, OFFERED)
+    assert (login.user, login.plugin, login.auth, dict(login.attributes)) == ("repl", "a_plugin", b"token", attributes)
+
+
+def test_what_a_set_takes_in_memory_is_known_before_it_is_decoded() -> None:
+    one = encode_gtid_set(GtidSet.from_text("00000000-0000-0000-0000-000000000001:1-5"))
+    lying = (1 << 40).to_bytes(8, "little") + bytes(100)
+    assert len(one) < decoded_bytes(one) < 4096
+    assert decoded_bytes(lying) < 4096 and decoded_bytes(b"short") == 5

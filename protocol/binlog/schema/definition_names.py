@@ -3,16 +3,18 @@
 import re
 from typing import Final
 
+from protocol.sql.lexer import LINE_COMMENT
+
 _MOST_BYTES: Final = 1 << 20
 _MOST_NAMES: Final = 200
 # Behind RENAME come TO or AS, a schema, a point, a table; or, as a statement's first word, TABLE, both names, and more pairs.
 _BEHIND_RENAME: Final = 6
 _TOKEN: Final = re.compile(
-    r"""
+    rf"""
       /\*(?![!M]).*?(?:\*/|\Z)      # a comment
     | /\*M?!\d*                     # what only servers read is read
     | \*/
-    | (?:--[\s]|\#).*?(?:\n|\Z)
+    | {LINE_COMMENT}
     | `(?P<name>(?>(?:[^`]++|``)*))(?:`|(?P<open>\Z))
     | "(?P<quoted>(?>(?:[^"]++|"")*))(?:"|(?P<open_2>\Z))
     | '(?>(?:[^'\\]++|''|\\.)*)(?:'|(?P<open_3>\\?\Z))

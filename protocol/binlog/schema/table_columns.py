@@ -2,22 +2,31 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from protocol.binlog.fields import Fields
 from protocol.binlog.schema.column_charsets import charset_of_column
-from protocol.errors import Malformed, Truncated
+from protocol.binlog.table_map import MapColumn, MetadataField, MetadataKind, TableMap, default_charset, packed_texts
+from protocol.columns.codes import column_codes as codes
+from protocol.errors import Malformed
 
-TYPE_ENUM: Final = 247
-TYPE_SET: Final = 248
-TYPE_STRING: Final = 254
-TYPE_GEOMETRY: Final = 255
 # What has a bit of signedness: YEAR and the old DECIMAL among them.
-_NUMERIC: Final = frozenset((0, 1, 2, 3, 4, 5, 8, 9, 13, 246))
-_CHARACTER: Final = frozenset((15, 242, 252, 253, 254))
-_MARIADB_CHARACTER: Final = frozenset((15, 140, 141, 252, 253, 254, 255))
-_ONE_ARGUMENT: Final = frozenset((4, 5, 17, 18, 19, 140, 242, 245, 249, 250, 251, 252, 255))
-_TWO_ARGUMENTS: Final = frozenset((15, 16, 141, 246, 247, 248, 253, 254))
+_NUMERIC: Final = frozenset(
+    (
+        codes.FIELD_DECIMAL, codes.FIELD_TINY, codes.FIELD_SHORT, codes.FIELD_LONG, codes.FIELD_FLOAT, codes.FIELD_DOUBLE,
+        codes.FIELD_LONGLONG, codes.FIELD_INT24, codes.FIELD_YEAR, codes.FIELD_NEWDECIMAL,
+    )
+)  # fmt: skip
+_SHARED_TEXTS: Final = frozenset((codes.FIELD_VARCHAR, codes.FIELD_BLOB, codes.FIELD_STRING))
+MYSQL_TEXTS: Final = _SHARED_TEXTS | {codes.FIELD_VECTOR, codes.FIELD_VAR_STRING}
+"""Types that have a character set in a MySQL's optional metadata."""
+MARIADB_TEXTS: Final = _SHARED_TEXTS | {
+    codes.FIELD_BLOB_COMPRESSED, codes.FIELD_VARCHAR_COMPRESSED, codes.FIELD_VAR_STRING, codes.FIELD_GEOMETRY,
+}  # fmt: skip
+"""The same of a MariaDB's."""
+CHOICES: Final = frozenset((codes.FIELD_ENUM, codes.FIELD_SET))
+"""Types whose character sets stand in fields of their own."""
 _MOST_TEXTS: Final = 65535
 
 
@@ -43,95 +52,57 @@ class TableColumns:
     optional_malformed: bool
 
 
-def decode_table_columns(body: bytes, id_size: int, mariadb: bool) -> TableColumns:
-    """Decode the columns of a Table_map's body, whose table id has `id_size` bytes.
+def described_columns(table: TableMap, mariadb: bool) -> TableColumns:
+    """The columns with all that the event says of them. Raises: Malformed where the types are cut.
 
-    Layout: see TableMaps.take_map; then optional metadata: (type u8, length packed, value)*.
-    Raises: Malformed where names or types are cut.
     Source: MySQL 9.7 `Table_map_event`, MariaDB 11.8 `Table_map_log_event::Optional_metadata_fields`.
     """
-    fields = Fields(body)
-    fields.skip(id_size + 2)
-    for _ in range(2):
-        fields.skip(fields.lenenc_int() + 1)
-    types = fields.lenenc_bytes()
-    arguments = Fields(fields.lenenc_bytes() if fields.remaining else b"")
-    columns = []
-    for code in types:
-        try:
-            columns.append(_column(code, arguments))
-        except Truncated:  # behind a type that nobody knows, whose arguments may have any length
-            columns.append(TableColumn(code))
-    fields.skip(min((len(types) + 7) // 8, fields.remaining))
+    columns = [TableColumn(*_meaning(column)) for column in table.columns]
     try:
-        _take_optional(columns, fields, mariadb)
-    except (Truncated, Malformed):
+        _describe(columns, table.optional_fields(), MARIADB_TEXTS if mariadb else MYSQL_TEXTS)
+    except Malformed:
         return TableColumns(columns, True)
     return TableColumns(columns, False)
 
 
-def _column(code: int, arguments: Fields) -> TableColumn:
-    if code in _ONE_ARGUMENT:
-        return TableColumn(code, (arguments.u8(), 0))
-    if code not in _TWO_ARGUMENTS:
-        return TableColumn(code)
-    first, second = arguments.u8(), arguments.u8()
-    if code == TYPE_STRING:
-        # the length's upper two bits are inverted in the type
-        if first & 0x30 != 0x30:
-            second |= ((first & 0x30) ^ 0x30) << 4
-            first |= 0x30
-        if first in (TYPE_ENUM, TYPE_SET):
-            return TableColumn(first, (first, second))
-        return TableColumn(code, (first, second))
-    if code in (15, 141, 253):
-        return TableColumn(code, (first | second << 8, 0))
-    return TableColumn(code, (first, second))
+@lru_cache(maxsize=4096)  # there are many columns, and few that differ
+def _meaning(column: MapColumn) -> tuple[int, tuple[int, int]]:
+    return column.real_type, column.arguments
 
 
-def _take_optional(columns: list[TableColumn], fields: Fields, mariadb: bool) -> None:
-    """Fills in what the optional metadata tell. Raises: Truncated, Malformed."""
-    character = _MARIADB_CHARACTER if mariadb else _CHARACTER
-    numbers = [column for column in columns if column.type in _NUMERIC]
+def _describe(columns: list[TableColumn], fields: Iterator[MetadataField], character: frozenset[int]) -> None:
+    """Fills in what the optional metadata tell. Raises: Malformed."""
     texts = [column for column in columns if column.type in character]
-    choices = [column for column in columns if column.type in (TYPE_ENUM, TYPE_SET)]
-    while fields.remaining:
-        kind = fields.u8()
-        value = Fields(fields.lenenc_bytes())
-        if kind == 1:
+    choices = [column for column in columns if column.type in CHOICES]
+    for kind, data in fields:
+        value = Fields(data)
+        if kind == MetadataKind.SIGNEDNESS:
+            numbers = [column for column in columns if column.type in _NUMERIC]
             bits = value.take((len(numbers) + 7) // 8)
             for i, column in enumerate(numbers):
                 column.unsigned = bool(bits[i >> 3] << (i & 7) & 0x80)
-        elif kind in (2, 10):
-            _take_default_charset(texts if kind == 2 else choices, value)
-        elif kind in (3, 11):
-            for column in texts if kind == 3 else choices:
+        elif kind in (MetadataKind.DEFAULT_CHARSET, MetadataKind.ENUM_AND_SET_DEFAULT_CHARSET):
+            _set_charsets(texts if kind == MetadataKind.DEFAULT_CHARSET else choices, data)
+        elif kind in (MetadataKind.COLUMN_CHARSET, MetadataKind.ENUM_AND_SET_COLUMN_CHARSET):
+            for column in texts if kind == MetadataKind.COLUMN_CHARSET else choices:
                 column.charset = charset_of_column(value.lenenc_int())
-        elif kind == 4:
-            names = [value.lenenc_bytes() for _ in columns]
+        elif kind == MetadataKind.COLUMN_NAME:
+            names, _stop = packed_texts(data, len(columns))
             for column, name in zip(columns, names, strict=True):
                 column.name = name
-        elif kind in (5, 6):
+        elif kind in (MetadataKind.SET_STR_VALUE, MetadataKind.ENUM_STR_VALUE):
             for column in choices:
-                if column.type == (TYPE_SET if kind == 5 else TYPE_ENUM):
-                    column.texts = list(_strings(value))
+                if column.type == (codes.FIELD_SET if kind == MetadataKind.SET_STR_VALUE else codes.FIELD_ENUM):
+                    count = value.lenenc_int()
+                    if count > _MOST_TEXTS:
+                        raise Malformed(f"{count} texts of an ENUM or SET")
+                    column.texts = [value.lenenc_bytes() for _ in range(count)]
 
 
-def _take_default_charset(columns: list[TableColumn], value: Fields) -> None:
-    """The collation that most columns have, then pairs: which of the columns has which other."""
-    default = charset_of_column(value.lenenc_int())
+def _set_charsets(columns: list[TableColumn], value: bytes) -> None:
+    default, others = default_charset(value, len(columns))
+    name = charset_of_column(default)
     for column in columns:
-        column.charset = default
-    while value.remaining:
-        which, collation = value.lenenc_int(), value.lenenc_int()
-        if which >= len(columns):
-            raise Malformed(f"charset of text column {which}; the table has {len(columns)}")
+        column.charset = name
+    for which, collation in others:
         columns[which].charset = charset_of_column(collation)
-
-
-def _strings(value: Fields) -> Iterator[bytes]:
-    count = value.lenenc_int()
-    if count > _MOST_TEXTS:
-        raise Malformed(f"{count} texts of an ENUM or SET")
-    for _ in range(count):
-        yield value.lenenc_bytes()

@@ -127,10 +127,7 @@ SEED_INSERT_ID: Final = 2
 SEED_RAND: Final = 4
 SEED_USER_VARIABLE: Final = 8
 
-# Status variables that servers write first, and bits of sql_mode.
-# Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`.
-STATUS_FLAGS2: Final = 0
-STATUS_SQL_MODE: Final = 1
+# Bits of sql_mode.
 ANSI_QUOTES: Final = 4
 NO_BACKSLASH_ESCAPES: Final = 1048576
 
@@ -148,6 +145,7 @@ PARTIAL_JSON_UPDATES: Final = 1  # of the options of a partial update's row
 
 # Types of columns, as a Table_map has them.
 # Source: MySQL 9.7 `include/field_types.h`; MariaDB 11.8 `include/mysql/server/private/field.h` (140, 141).
+FIELD_DECIMAL: Final = 0  # as MySQL 4.1 stored it
 FIELD_TINY: Final = 1
 FIELD_SHORT: Final = 2
 FIELD_LONG: Final = 3
@@ -167,6 +165,7 @@ FIELD_BIT: Final = 16
 FIELD_TIMESTAMP2: Final = 17
 FIELD_DATETIME2: Final = 18
 FIELD_TIME2: Final = 19
+FIELD_TYPED_ARRAY: Final = 20
 FIELD_BLOB_COMPRESSED: Final = 140
 FIELD_VARCHAR_COMPRESSED: Final = 141
 FIELD_VECTOR: Final = 242

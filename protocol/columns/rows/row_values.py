@@ -6,7 +6,7 @@ Everything in an image is hostile until it is read: each length is held against 
 
 import cython
 
-from protocol.binlog.compression import unpack_column
+from protocol.binlog.compression import MOST_HELD_BYTES, unpack_column
 from protocol.columns.column_batch import TextColumn
 from protocol.columns.rows.table_plans import ColumnPlans
 from protocol.columns.rows.value_columns import ValueColumns
@@ -465,7 +465,7 @@ class RowValues:
     def put_compressed(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int, c: int) -> int:
         """A value of one of MariaDB's compressed columns."""
         try:
-            data = unpack_column(bytes(p[start:end]))
+            data = unpack_column(bytes(p[start:end]), MOST_HELD_BYTES)
         except ProtocolError:
             return VALUE_INVALID
         except BaseException as error:

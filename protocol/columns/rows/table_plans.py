@@ -12,7 +12,8 @@ import cython
 
 from protocol.binlog.schema.column_charsets import decode_text
 from protocol.binlog.schema.column_description import DescribedColumn, decode_columns
-from protocol.binlog.schema.table_columns import TableColumn, decode_table_columns
+from protocol.binlog.schema.table_columns import TableColumn, described_columns
+from protocol.binlog.table_map import decode_table_map
 from protocol.columns.tables import TableMaps
 from protocol.columns.text.charset_text import CharsetText
 
@@ -280,7 +281,7 @@ class RowTables:
         if number is not None:
             self.tables.slots[self.slot + SLOT_MARK] = number
             return True
-        known = decode_table_columns(body, self.tables.id_size, self.mariadb)
+        known = described_columns(decode_table_map(body, self.tables.id_size), self.mariadb)
         self.malformed = known.optional_malformed
         widths = self.tables.slots[self.slot + SLOT_WIDTHS]
         self.widths = bytes(self.tables.arena[widths : widths + 4 * len(known.columns)])

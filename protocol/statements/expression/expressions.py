@@ -7,7 +7,7 @@ from typing import Final
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Value
 from protocol.statements.expression.functions import FUNCTIONS, WITHOUT_PARENTHESES, FunctionCall, as_text
-from protocol.statements.expression.tokens import Kind, Token, tokenize
+from protocol.statements.expression.tokens import MAX_CHARACTERS, Kind, Token, tokenize
 from protocol.statements.session import values
 from protocol.statements.session.refusals import empty_query, not_understood, shown
 from protocol.statements.session.session import StatementSession
@@ -19,6 +19,10 @@ _MAX_ITEMS: Final = 64
 _MAX_DIGITS: Final = 20
 _MAX_DIGITS_OF_A_LENGTH: Final = 6
 _MAX_DECIMALS: Final = 30
+# What a character is when it is cut into tokens, a token when it is made, and each time that it is looked at.
+_STEPS_A_CHARACTER: Final = 3
+_STEPS_A_TOKEN: Final = 70
+_STEPS_A_LOOK: Final = 25
 # What servers take off both ends of a statement.
 _NOTHING: Final = "; \t\r\n\f\v\0"
 
@@ -41,7 +45,10 @@ class Statement:
         self.text = text
         self.session = session
         self.now_s = now_s
+        if len(text) <= MAX_CHARACTERS:  # longer ones are not looked at
+            session.effort.spend(_STEPS_A_CHARACTER * len(text))
         self.tokens = tokenize(text, session.facts)
+        session.effort.spend(_STEPS_A_TOKEN * len(self.tokens))
         if not self.tokens and not text.strip(_NOTHING):
             raise empty_query()
 
@@ -62,9 +69,11 @@ class Statement:
         """The value of an expression: constants, variables, functions of such, and comparisons of two of them."""
         if not tokens or depth > _MAX_DEPTH:
             raise self.refuse(tokens)
+        self.session.effort.spend(_STEPS_A_LOOK * len(tokens))
         for index, operator, width in self._comparisons(tokens):
             left = self.evaluate(tokens[:index], depth + 1)
             right = self.evaluate(tokens[index + width :], depth + 1)
+            self._spend_on((left, right))
             return values.truth(self.session.facts, _compare(operator, left, right))
         first = tokens[0]
         if len(tokens) > 2 and tokens[-2].is_word("COLLATE") and tokens[-1].kind in (Kind.WORD, Kind.NAME, Kind.STRING):
@@ -139,7 +148,14 @@ class Statement:
                 ErrorCode.ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
                 f"Incorrect parameter count in the call to native function '{shown(name.text, 64)}'",
             )
+        self._spend_on(arguments)
         return function.answer(FunctionCall(self.session, self.now_s, arguments))
+
+    def _spend_on(self, arguments: Sequence[Typed]) -> None:
+        """Counts the work on texts that are looked at, and perhaps copied."""
+        self.session.effort.spend_on_text(
+            sum(len(argument.value) for argument in arguments if isinstance(argument.value, str))
+        )
 
     def _cast(self, name: Token, inner: Sequence[Token], depth: int) -> Typed:
         """CAST(... AS CHAR[(n)]), as SQLAlchemy asks on connect; of other types it is refused."""

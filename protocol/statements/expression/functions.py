@@ -16,6 +16,9 @@ from protocol.statements.session.values import Typed
 
 _MOST_DECIMALS: Final = 6
 _LONGEST_TEXT: Final = 65536
+_LONGEST_TIME: Final = 64
+_STEPS_A_TIME: Final = 500
+_STEPS_A_GTID_CHARACTER: Final = 6
 _TIME_FORMATS: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
@@ -35,9 +38,12 @@ class FunctionCall:
 
 def unix_time(literal: str, zone: timezone = UTC) -> float | None:
     """Seconds since 1970 of a date, with or without a time, in that zone; None for what is none."""
+    literal = literal[: _LONGEST_TIME + 1].strip()
+    if len(literal) > _LONGEST_TIME:
+        return None
     for layout in _TIME_FORMATS:
         try:
-            return datetime.strptime(literal.strip(), layout).replace(tzinfo=zone).timestamp()
+            return datetime.strptime(literal, layout).replace(tzinfo=zone).timestamp()
         except ValueError:
             continue
     return None
@@ -98,6 +104,7 @@ def _time_in(call: FunctionCall, zone: timezone) -> Typed:
 
 def _unix_timestamp(call: FunctionCall) -> Typed:
     facts = call.session.facts
+    call.session.effort.spend(_STEPS_A_TIME)
     seconds = unix_time(as_text(call.first), call.session.zone) if call.arguments else call.now_s
     if seconds is None:
         return values.null()
@@ -210,6 +217,7 @@ def _gtid_sets(call: FunctionCall) -> tuple[GtidSet, GtidSet] | None:
     sets = []
     for argument in call.arguments:
         text = as_text(argument.value)
+        call.session.effort.spend(_STEPS_A_GTID_CHARACTER * len(text))
         try:
             sets.append(GtidSet.from_text(text))
         except Malformed:

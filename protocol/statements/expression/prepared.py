@@ -13,12 +13,14 @@ from protocol.charsets import TextEncoding
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.packets import eof_payload
 from protocol.resultset import Column, column_payload
-from protocol.statements.expression.tokens import tokenize
+from protocol.statements.expression.tokens import check_size, placeholders
 from protocol.statements.session.facts import SourceFacts
 from protocol.wire import Cursor
 
 MOST_STATEMENTS: Final = 64
 """Of one connection. A text has at most 64 KiB."""
+_PLACE_BYTES: Final = 104
+"""What a question mark takes: its place in the text, and the type of its last value."""
 _MOST_LITERAL_CHARACTERS: Final = 65536
 _UNSIGNED: Final = 0x80
 _PARAMETER: Final = Column("?", length=21845)
@@ -38,6 +40,11 @@ class _Prepared:
     types: tuple[tuple[int, int], ...] = ()
     has_long_data: bool = False
 
+    @property
+    def held_bytes(self) -> int:
+        """What it takes in memory."""
+        return self.text.__sizeof__() + len(self.places) * _PLACE_BYTES
+
 
 class PreparedStatements:
     """Those of one connection."""
@@ -45,6 +52,8 @@ class PreparedStatements:
     def __init__(self) -> None:
         self._statements: dict[int, _Prepared] = {}
         self._last_id = 0
+        self.held_bytes = 0
+        """What they take in memory."""
 
     def prepare(self, text: str, facts: SourceFacts, encoding: TextEncoding, status: int) -> list[bytes]:
         """Keeps a statement: the payloads of the answer. Raises: StatementRefused (1064, 1461)."""
@@ -54,9 +63,10 @@ class PreparedStatements:
                 f"Can't create more than max_prepared_stmt_count statements (current value: {MOST_STATEMENTS}): "
                 "binlog-relay keeps so many for one connection",
             )
-        places = tuple(token.start for token in tokenize(text, facts) if token.is_symbol("?"))
+        places = placeholders(text, facts)
         self._last_id += 1
-        self._statements[self._last_id] = _Prepared(text, places)
+        statement = self._statements[self._last_id] = _Prepared(text, places)
+        self.held_bytes += statement.held_bytes
         payloads = [struct.pack("<BIHHBH", 0, self._last_id, 0, len(places), 0, 0)]
         if places:
             payloads += [column_payload(_PARAMETER, encoding)] * len(places)
@@ -66,6 +76,7 @@ class PreparedStatements:
     def execute(self, body: bytes, encoding: TextEncoding) -> str:
         """The text of COM_STMT_EXECUTE's statement with its values. Raises: StatementRefused (1243, 1295, 1210)."""
         statement = self._statement(body, "COM_STMT_EXECUTE")
+        check_size(body)
         if statement.has_long_data:
             raise StatementRefused(
                 ErrorCode.ER_UNSUPPORTED_PS,
@@ -98,11 +109,14 @@ class PreparedStatements:
 
     def close(self, body: bytes) -> None:
         """COM_STMT_CLOSE; of a statement that was never prepared nothing is said."""
-        self._statements.pop(int.from_bytes(body[:4], "little"), None)
+        statement = self._statements.pop(int.from_bytes(body[:4], "little"), None)
+        if statement is not None:
+            self.held_bytes -= statement.held_bytes
 
     def forget(self) -> None:
         """The connection begins anew."""
         self._statements.clear()
+        self.held_bytes = 0
 
     def _statement(self, body: bytes, command: str) -> _Prepared:
         number = int.from_bytes(body[:4], "little")

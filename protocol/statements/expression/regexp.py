@@ -1,4 +1,4 @@
-"""REGEXP, in time that grows with the length of text and pattern only, whatever the pattern.
+"""REGEXP, in time that grows with the length of text and pattern only, whatever the pattern; and counted, as both are a client's.
 
 Understood: characters, `.`, `[...]` with ranges and classes such as `[:alpha:]`, `^`, `$`, `|`, parentheses, `*`, `+`, `?`, a
 backslash before any of them. Case does not matter. Counts in braces and references back are refused.
@@ -6,7 +6,7 @@ backslash before any of them. Case does not matter. Counts in braces and referen
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 _MOST_PATTERN: Final = 256
@@ -25,7 +25,13 @@ _SHORT: Final[dict[str, Callable[[str], bool]]] = {
     "s": str.isspace,
     "w": lambda one: one.isalnum() or one == "_",
 }
+# Of what a search has found out, so much is kept: a hostile pattern has a new set of states for each character.
+_MOST_KNOWN: Final = 128
+_MOST_WAYS: Final = 4096
+_STEPS_A_STATE: Final = 6
 Accepts = Callable[[str], bool]
+Spend = Callable[[int], object]
+"""Is told steps of work (a tenth of a microsecond each) before they are done, and may raise."""
 
 
 class RegexpRefused(Exception):
@@ -65,24 +71,70 @@ class Regexp:
         return len(self._states) - 1
 
     def is_in(self, text: str) -> bool:
+        """As `RegexpSearch.is_in`, of one text, uncounted."""
+        return RegexpSearch(self, lambda steps: None).is_in(text)
+
+
+@dataclass(slots=True, eq=False)
+class _Reached:
+    """The states that are reached between two characters. `found`: a part of the text that ends here fits. `following`: by the next
+    character."""
+
+    states: frozenset[int]
+    found: bool
+    following: dict[str, "_Reached"] = field(default_factory=dict)
+    found_at_end: bool | None = None
+
+
+class RegexpSearch:
+    """Looks for one pattern in texts, one after the other, and remembers which states lead where."""
+
+    def __init__(self, regexp: Regexp, spend: Spend) -> None:
+        self._states, self._start, self._end = regexp._states, regexp._start, regexp._end
+        self._spend = spend
+        self._known: dict[frozenset[int], _Reached] = {}
+        self._ways = 0
+
+    def is_in(self, text: str) -> bool:
         """Whether some part of the text fits; of a text of more than 4,096 characters its beginning is looked at."""
         text = text[:_MOST_TEXT].lower()
-        reached: set[int] = set()
-        for place in range(len(text) + 1):
-            # A part may begin at any place.
-            reached = self._spread(reached | {self._start}, place == 0, place == len(text))
-            if self._end in reached:
+        self._spend(len(text) + 2)
+        if not text:
+            return self._end in self._spread({self._start}, at_begin=True, at_end=True)
+        reached = self._known.get(frozenset()) or self._remember(frozenset(), at_begin=True)
+        for character in text:
+            if reached.found:
                 return True
-            if place < len(text):
-                found: set[int] = set()
-                for number in reached:
-                    accepts = self._states[number].accepts
-                    if accepts is not None and accepts(text[place]):
-                        found.update(self._states[number].ways)
-                reached = found
-        return False
+            following = reached.following.get(character)
+            reached = self._follow(reached, character) if following is None else following
+        if reached.found_at_end is None:
+            reached.found_at_end = self._end in self._spread({*reached.states, self._start}, at_end=True)
+        return reached.found or reached.found_at_end
 
-    def _spread(self, reached: set[int], at_begin: bool, at_end: bool) -> set[int]:
+    def _follow(self, reached: _Reached, character: str) -> _Reached:
+        """What is reached behind one more character."""
+        self._spend(_STEPS_A_STATE * len(reached.states) + 10)
+        found: set[int] = set()
+        for number in reached.states:
+            accepts = self._states[number].accepts
+            if accepts is not None and accepts(character):
+                found.update(self._states[number].ways)
+        # A part may begin at any place.
+        states = frozenset({*found, self._start})
+        if len(self._known) >= _MOST_KNOWN or self._ways >= _MOST_WAYS:
+            self._known.clear()
+            self._ways = 0
+        following = self._known.get(states) or self._remember(states)
+        reached.following[character] = following
+        self._ways += 1
+        return following
+
+    def _remember(self, key: frozenset[int], *, at_begin: bool = False) -> _Reached:
+        spread = frozenset(self._spread(set(key) if key else {self._start}, at_begin=at_begin))
+        made = self._known[key] = _Reached(spread, self._end in spread)
+        return made
+
+    def _spread(self, reached: set[int], *, at_begin: bool = False, at_end: bool = False) -> set[int]:
         """With all that is reached without another character."""
         seen: set[int] = set()
         left = list(reached)
@@ -96,6 +148,7 @@ class Regexp:
                 not state.at or (state.at == "^" and at_begin) or (state.at == "$" and at_end)
             ):
                 left.extend(state.ways)
+        self._spend(_STEPS_A_STATE * len(seen))
         return seen
 
 

@@ -1,12 +1,13 @@
-"""Which rows of a SHOW statement are wanted, as a value."""
+"""Which rows of a SHOW statement are wanted: a value, and the search by it, whose work is counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from protocol.resultset import Value
-from protocol.statements.expression.like import matches_like
-from protocol.statements.expression.regexp import Regexp
+from protocol.statements.expression.like import like_steps, matches_like
+from protocol.statements.expression.regexp import Regexp, RegexpSearch
+from protocol.statements.session.effort import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +19,6 @@ class Condition:
     texts: tuple[str, ...]
     is_negated: bool = False
 
-    def holds(self, value: Value) -> bool:
-        """Whether this value of its column fulfils it; NULL fulfils nothing."""
-        if value is None:
-            return False
-        text = str(value)
-        if self.kind == "regexp":
-            found = Regexp.of(self.texts[0]).is_in(text)
-        else:
-            found = matches_like(text, self.texts[0]) if self.kind == "like" else text.lower() in self.texts
-        return found is not self.is_negated
-
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
@@ -36,15 +26,49 @@ class RowFilter:
 
     alternatives: tuple[tuple[Condition, ...], ...] = ((),)
 
+    def search(self, effort: Effort) -> "RowSearch":
+        """Finds them. `effort`: of the statement."""
+        return RowSearch(self, effort)
+
+
+class RowSearch:
+    """Chooses rows, one after the other. What it raises when they are too much work: see `Effort`."""
+
+    def __init__(self, wanted: RowFilter, effort: Effort) -> None:
+        self._alternatives = wanted.alternatives
+        self._effort = effort
+        self._regexps: dict[str, RegexpSearch] = {}
+
     def accepts(self, row: Sequence[Value]) -> bool:
         """Whether this row is shown."""
         return any(
-            all(condition.holds(row[condition.column]) for condition in conditions) for conditions in self.alternatives
+            all(self._holds(condition, row[condition.column]) for condition in conditions)
+            for conditions in self._alternatives
         )
 
     def may_accept(self, column: int, value: Value) -> bool:
         """Whether a row with this value there may be shown, whatever its others are."""
         return any(
-            all(condition.holds(value) for condition in conditions if condition.column == column)
-            for conditions in self.alternatives
+            all(self._holds(condition, value) for condition in conditions if condition.column == column)
+            for conditions in self._alternatives
         )
+
+    def _holds(self, condition: Condition, value: Value) -> bool:
+        """Whether this value of its column fulfils it; NULL fulfils nothing."""
+        if value is None:
+            return False
+        text, pattern = str(value), condition.texts[0]
+        if condition.kind == "regexp":
+            found = self._regexp(pattern).is_in(text)
+        elif condition.kind == "like":
+            self._effort.spend(like_steps(text, pattern))
+            found = matches_like(text, pattern)
+        else:
+            self._effort.spend(5 + len(condition.texts) // 2)
+            found = text.lower() in condition.texts
+        return found is not condition.is_negated
+
+    def _regexp(self, pattern: str) -> RegexpSearch:
+        if pattern not in self._regexps:
+            self._regexps[pattern] = RegexpSearch(Regexp.of(pattern), self._effort.spend)
+        return self._regexps[pattern]

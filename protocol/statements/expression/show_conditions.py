@@ -10,9 +10,11 @@ from protocol.statements.expression.row_filter import Condition, RowFilter
 from protocol.statements.expression.tokens import Kind, Token
 
 _CONSTANTS: Final = (Kind.STRING, Kind.NUMBER)
-# All rows are looked at for each of them, on the event loop; patterns take longer.
+# All rows are looked at for each of them; patterns take longer.
 _MAX_CONDITIONS: Final = 64
 _MAX_PATTERNS: Final = 8
+# To prepare a pattern for the search.
+_STEPS_A_CHARACTER: Final = 60
 
 
 def row_filter(statement: Statement, tokens: Sequence[Token], columns: Sequence[str]) -> RowFilter:
@@ -56,8 +58,10 @@ def _condition(statement: Statement, column: int, tokens: Sequence[Token]) -> Co
     is_negated = bool(tokens) and tokens[0].is_word("NOT")
     rest = tokens[1:] if is_negated else tokens
     if len(rest) == 2 and rest[0].is_word("LIKE") and rest[1].is_text:
+        statement.session.effort.spend(_STEPS_A_CHARACTER * len(rest[1].text))
         return Condition(column, "like", (rest[1].text,), is_negated)
     if len(rest) == 2 and rest[0].is_word("REGEXP", "RLIKE") and rest[1].is_text:
+        statement.session.effort.spend(_STEPS_A_CHARACTER * len(rest[1].text))
         try:
             Regexp.of(rest[1].text)
         except RegexpRefused as error:

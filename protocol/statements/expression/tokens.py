@@ -6,15 +6,24 @@ from enum import Enum
 from itertools import groupby
 from typing import Final
 
+from protocol.sql.lexer import LINE_COMMENT
 from protocol.statements.session.facts import SourceFacts
 from protocol.statements.session.refusals import not_understood, too_long
 
 # Statements are cut into tokens on the event loop: no statement of a replica has a fifth of these.
 _MAX_TOKENS: Final = 1024
-_MAX_CHARACTERS: Final = 65536
+MAX_CHARACTERS: Final = 65536
+"""Of a statement."""
+_MOST_BYTES_OF_A_CHARACTER: Final = 4
 # Versions that only MySQL has, by which it means what MariaDB does not know.
 _FIRST_OF_MYSQL_ONLY: Final = 50700
 _LAST_OF_MYSQL_ONLY: Final = 99999
+
+
+def check_size(text: bytes) -> None:
+    """Refuses what has more characters than a statement may have, before it is decoded. Raises: StatementRefused (1064)."""
+    if len(text) > _MOST_BYTES_OF_A_CHARACTER * MAX_CHARACTERS:
+        raise too_long(f"{len(text)} bytes, at most {MAX_CHARACTERS} characters")
 
 
 class Kind(Enum):
@@ -64,7 +73,7 @@ _BACKTICK: Final = r"`(?>(?:[^`]++|``)*)`"
 _WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<space> \s++ | --(?=\s|$)[^\n]*+ | \#[^\n]*+
+      (?P<space> \s++ | {LINE_COMMENT}
                | \0++(?=\s*+$)                          # of clients that send it along
                | \*/                                     # the end of a version comment that is part of the statement
                | /\*(?![Mm]?!).*?\*/
@@ -86,16 +95,18 @@ _ESCAPES: Final = {
 }  # fmt: skip
 
 
-def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
+def tokenize(statement: str, facts: SourceFacts | None = None, *, unquotes: bool = True) -> list[Token]:
     """Cut a statement into tokens, without comments, spaces and the semicolons at its end.
+
+    unquotes: strings have their text, which takes a while where they are long.
 
     What a version comment holds is part of the statement where `facts` are of such a version; without them always.
 
     Raises: StatementRefused (ER_PARSE_ERROR) at the first character that begins no token, such as an open quote, and
     for a statement of more than 1024 tokens, comments and spaces counted, or 65536 characters.
     """
-    if len(statement) > _MAX_CHARACTERS:
-        raise too_long(f"{len(statement)} characters, at most {_MAX_CHARACTERS}")
+    if len(statement) > MAX_CHARACTERS:
+        raise too_long(f"{len(statement)} characters, at most {MAX_CHARACTERS}")
     tokens: list[Token] = []
     offset = count = 0
     while offset < len(statement):
@@ -121,7 +132,8 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
         elif match["variable"] is not None:
             tokens.append(Token(Kind.USER_VARIABLE, _unquote(match["variable"]), start, offset))
         elif match["string"] is not None:
-            tokens.append(Token(Kind.STRING, _unquote(match["string"]), start, offset))
+            text = _unquote(match["string"]) if unquotes else ""
+            tokens.append(Token(Kind.STRING, text, start, offset))
         elif match["name"] is not None:
             tokens.append(Token(Kind.NAME, _unquote(match["name"]), start, offset))
         elif match["number"] is not None:
@@ -133,6 +145,11 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
     return _with_strings_joined(tokens)
+
+
+def placeholders(statement: str, facts: SourceFacts | None = None) -> tuple[int, ...]:
+    """Where the question marks stand that values are given for. Raises: as `tokenize`."""
+    return tuple(token.start for token in tokenize(statement, facts, unquotes=False) if token.is_symbol("?"))
 
 
 def _with_strings_joined(tokens: list[Token]) -> list[Token]:
@@ -166,4 +183,10 @@ def _unquote(text: str) -> str:
     inner = text[1:-1].replace(quote * 2, quote)
     if quote == "`" or "\\" not in inner:
         return inner
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), inner, flags=re.DOTALL)
+    first, *escaped = inner.split("\\")
+    parts = [first]
+    pieces = iter(escaped)
+    for piece in pieces:
+        # Nothing before the next backslash: this one was before that.
+        parts.append(_ESCAPES.get(piece[0], piece[0]) + piece[1:] if piece else "\\" + next(pieces, ""))
+    return "".join(parts)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.packets import cut_text
+from protocol.printable import printable
 from protocol.statements.session.secrets import part_without_secrets
 
 _MAX_SHOWN_BYTES: Final = 80
@@ -11,8 +11,8 @@ _MAX_NEAR_CHARACTERS: Final = 400
 
 
 def shown(text: str, limit_bytes: int = _MAX_SHOWN_BYTES) -> str:
-    """Part of a statement for a message: on one line, bounded."""
-    return cut_text(" ".join(text[: limit_bytes * 2].split()), limit_bytes).decode()
+    """Part of a statement for a message: on one line, bounded, printable."""
+    return printable(" ".join(text[: limit_bytes * 2].split()), limit_bytes)
 
 
 def not_understood(statement: str, offset: int = 0) -> StatementRefused:

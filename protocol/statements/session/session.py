@@ -8,6 +8,7 @@ from typing import Final
 from protocol.charsets import CharacterSet, TextEncoding, charset_of_collation
 from protocol.packets import STATUS_AUTOCOMMIT
 from protocol.resultset import Value
+from protocol.statements.session.effort import Effort
 from protocol.statements.session.facts import SourceFacts
 from protocol.statements.session.notice import Notice
 from protocol.statements.session.time_zones import time_zone
@@ -43,7 +44,8 @@ class StatementSession:
     `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
     `account_host`: the pattern that the account's hosts fit.
     `notices`: of the statement before, for SHOW WARNINGS. `reads_binary`: whether the statement that is answered was prepared.
-    `user_variables`, `system_variables`: what it has set, by name in lower case.
+    `effort`: what the statement that is answered may still take.
+    `user_variables`, `system_variables`: what it has set, by name in lower case. `held_bytes`: what these take in memory.
     """
 
     facts: SourceFacts
@@ -57,8 +59,10 @@ class StatementSession:
     encoding: TextEncoding = field(default_factory=TextEncoding)
     user_variables: dict[str, Value] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+    effort: Effort = field(default_factory=Effort, compare=False, repr=False)
     reads_binary: bool = False
     system_variables: dict[str, Value] = field(default_factory=dict)
+    held_bytes: int = 0
     _login_collation: int = _UTF8MB4_OF_MYSQL_8
 
     def log_in(self, user: str, database: str, collation: int) -> None:
@@ -73,6 +77,11 @@ class StatementSession:
         self._login_collation = collation
         self.use_collation(collation)
 
+    def forget(self) -> None:
+        """The connection is over: nothing of what its client said is kept, but who it was."""
+        self.user_variables, self.system_variables, self.attributes = {}, {}, {}
+        self.notices, self.database, self.held_bytes = (), None, 0
+
     def use_collation(self, collation: int) -> None:
         """Statements come, and results go, in the set of this collation."""
         charset = charset_of_collation(collation)
@@ -85,8 +94,14 @@ class StatementSession:
         becomes the server's. Source: MySQL 9.7.4, MariaDB 10.11.18."""
         self.user_variables.clear()
         self.system_variables.clear()
+        self.held_bytes = 0
         self.notices = ()
         self.use_collation(self._login_collation if self.facts.is_mariadb else self._server_collation)
+
+    def variables_changed(self) -> None:
+        """To be called when variables were set: what they take is counted then, and not with each statement."""
+        kept = (*self.user_variables.values(), *self.system_variables.values())
+        self.held_bytes = sum(value.__sizeof__() for value in kept)
 
     @property
     def error_count(self) -> int:

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from protocol.charsets import NAMED_COLLATIONS
 from protocol.errors import ErrorCode, StatementRefused
+from protocol.gtid.gtid_set import GtidSet
 from protocol.resultset import Value
 from protocol.statements.session import values
 from protocol.statements.session.facts import SourceFacts
@@ -33,6 +34,10 @@ class Versions(NamedTuple):
 
 
 _ALL: Final = Versions()
+# What it is to write down a source's GTIDs, of which there may be a million.
+_STEPS_A_GTID: Final = 15
+_STEPS_A_SERVER: Final = 40
+_STEPS_AN_INTERVAL: Final = 5
 Scope = Literal["both", "global", "session"]
 
 
@@ -116,11 +121,15 @@ def _checksum(session: StatementSession) -> Value:
 
 
 def _gtid_binlog_pos(session: StatementSession) -> Value:
-    return str(session.facts.gtids().binlog_state.position)
+    state = session.facts.gtids().binlog_state
+    session.effort.spend(_STEPS_A_GTID * len(state))
+    return str(state.position)
 
 
 def _gtid_binlog_state(session: StatementSession) -> Value:
-    return str(session.facts.gtids().binlog_state)
+    state = session.facts.gtids().binlog_state
+    session.effort.spend(_STEPS_A_GTID * len(state))
+    return str(state)
 
 
 def _simple_recovery(session: StatementSession) -> Value:
@@ -140,11 +149,17 @@ def _gtid_strict_mode(session: StatementSession) -> Value:
 
 
 def _gtid_executed(session: StatementSession) -> Value:
-    return str(session.facts.gtids().executed)
+    return _set_text(session.facts.gtids().executed, session)
 
 
 def _gtid_purged(session: StatementSession) -> Value:
-    return str(session.facts.gtids().purged)
+    return _set_text(session.facts.gtids().purged, session)
+
+
+def _set_text(gtids: GtidSet, session: StatementSession) -> str:
+    session.effort.spend(_STEPS_A_SERVER * len(gtids.intervals_by_key()))
+    session.effort.spend(_STEPS_AN_INTERVAL * gtids.interval_count)
+    return str(gtids)
 
 
 def _enforce_gtid_consistency(session: StatementSession) -> Value:
@@ -355,8 +370,12 @@ def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
 def current_value(name: str, variable: SystemVariable, session: StatementSession, scope: str = "") -> Value:
     """What the session has set, or what everybody has."""
     if scope != "global" and name.lower() in session.system_variables:
-        return session.system_variables[name.lower()]
-    return variable.value(session)
+        value = session.system_variables[name.lower()]
+    else:
+        value = variable.value(session)
+    if isinstance(value, str):
+        session.effort.spend_on_text(len(value))
+    return value
 
 
 def read_variable(name: str, scope: str, session: StatementSession) -> Typed:

@@ -26,6 +26,7 @@ from protocol.statements.translation.sqlite_words import (
     TYPES,
 )
 
+_STEPS_A_TOKEN: Final = 120
 _MOST_DEPTH: Final = 32
 _MOST_TABLES: Final = 16
 _MOST_ITEMS: Final = 256
@@ -90,6 +91,7 @@ class _Translation:
 
     def translate(self, tokens: Sequence[Token], frame: _Frame) -> str:
         """The text of tokens in which all parentheses are closed."""
+        self.statement.session.effort.spend(_STEPS_A_TOKEN * len(tokens))
         self.words = []
         self.frames = [frame]
         index = 0

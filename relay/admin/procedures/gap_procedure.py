@@ -45,7 +45,7 @@ def _sent(connected: Iterable[ClientStatus], newest: int) -> Iterator[SentPlace]
     """Who is being sent the newest generation, and up to where."""
     for client in connected:
         if client.server_id and client.sent_position is not None and client.generation == newest:
-            identity = ReplicaIdentity(client.server_id, client.replica_uuid)
+            identity = ReplicaIdentity.of(client.server_id, client.replica_uuid, client.user)
             yield SentPlace(identity, Position(*client.sent_position))
 
 

@@ -12,6 +12,7 @@ from protocol.resultset import Column, Rows, Value
 from protocol.statements.requests import FindViewPlace, SkipInView
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveError
+from relay.fairness.client_threads import in_turn
 from relay.process.background import run_to_end
 from relay.view.inspect.named_view import NamedView, named_view
 from relay.view.rules.settings import ViewSettings
@@ -95,7 +96,7 @@ async def find_view_place(
 
     async def found() -> Rows:
         try:
-            return await asyncio.to_thread(place_found, mirror.directory, generations, settings, request)
+            return await in_turn(place_found, mirror.directory, generations, settings, request)
         finally:
             finding.release()
 

@@ -41,6 +41,7 @@ from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, encode_state
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
+from relay.disk.database_file import open_database, open_database_to_read
 
 _FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
@@ -131,9 +132,9 @@ class Catalog:
 
         Raises: CatalogUnreadable; CatalogNewer; OSError; sqlite3.OperationalError (disk full).
         """
-        if not path.exists():
+        if not layer.exists(path):
             layer.close(layer.create(path))
-        db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
+        db = open_database(path)
         catalog = cls(db, path, layer)
         try:
             catalog._prepare()
@@ -173,9 +174,9 @@ class Catalog:
         Raises: CatalogUnreadable, also when there is no catalog; CatalogNewer.
         """
         try:
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
+            db = open_database_to_read(path)
             version = _layout_of(db, path)
-        except (sqlite3.DatabaseError, UnicodeError) as error:
+        except (sqlite3.DatabaseError, UnicodeError, OSError) as error:
             raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
         if version != LAYOUT:
             db.close()
@@ -243,7 +244,7 @@ class Catalog:
             self._db.execute("DELETE FROM places WHERE number = ?", (number,))
             return
         values = (number, str(place.tier), *(getattr(place, name) for name in FilePlace.__slots__[1:]))
-        statement = f"REPLACE INTO places ({SUMMED['places']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        statement = f"REPLACE INTO places ({SUMMED['places']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
         self._db.execute(statement, summed(values))
 
     @_told
@@ -621,7 +622,7 @@ class Catalog:
 
     def copy_to(self, path: Path) -> None:
         """Writes all of it to the new, empty file `path`, durably. Raises: sqlite3.Error."""
-        target = sqlite3.connect(path, isolation_level=None)
+        target = open_database(path)
         try:
             target.execute("PRAGMA synchronous=FULL")
             self._db.backup(target)

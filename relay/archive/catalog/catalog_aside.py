@@ -3,6 +3,7 @@
 The file of that name says by itself that it happened, so a crash behind the first rename hides nothing.
 """
 
+import os
 import re
 import time
 from collections.abc import Collection, Iterable
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.files import CATALOG_NAME
+from relay.disk.database_file import SIDES
+from relay.disk.file_calls import rename
 
 _KEPT: Final = re.compile(re.escape(CATALOG_NAME) + r"\.corrupt-([0-9]+)")
-SIDES: Final = ("-wal", "-shm")
-"""What SQLite keeps beside a database, by the ends of the names."""
 
 
 def kept_catalogs(names: Iterable[str]) -> list[str]:
@@ -25,13 +26,13 @@ def kept_catalogs(names: Iterable[str]) -> list[str]:
 def set_catalog_aside(path: Path) -> str:
     """Renames the catalog, then its -wal and -shm, to a free name beside it; returns that name. Raises: OSError."""
     serial = int(time.time())
-    while (target := path.with_name(f"{path.name}.corrupt-{serial}")).exists():
+    while os.path.lexists(target := path.with_name(f"{path.name}.corrupt-{serial}")):
         serial += 1
-    path.rename(target)
+    rename(path, target)
     for suffix in SIDES:
         side = path.with_name(path.name + suffix)
-        if side.exists():
-            side.rename(target.with_name(target.name + suffix))
+        if os.path.lexists(side):
+            rename(side, target.with_name(target.name + suffix))
     return target.name
 
 
@@ -46,4 +47,4 @@ def finish_setting_aside(directory: Path, names: Collection[str]) -> None:
     for suffix in SIDES:
         without = [name for name in kept if name + suffix not in names]
         if CATALOG_NAME + suffix in names and without:
-            (directory / (CATALOG_NAME + suffix)).rename(directory / (without[-1] + suffix))
+            rename(directory / (CATALOG_NAME + suffix), directory / (without[-1] + suffix))

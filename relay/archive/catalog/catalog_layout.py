@@ -2,7 +2,7 @@
 
 from typing import Final
 
-LAYOUT: Final = 6
+LAYOUT: Final = 7
 """SQLite's user_version of the catalogs that are written now."""
 APPLICATION: Final = 0x424C5200
 """With the layout added, SQLite's application_id of catalogs: the second witness that another layout is one, and no damage."""
@@ -55,6 +55,7 @@ CREATE TABLE places (               -- of files that are not on the disk as they
     key_id TEXT,                    -- NULL: not encrypted
     digest TEXT NOT NULL,           -- of the stored bytes
     plain_bytes INTEGER NOT NULL,
+    end_digest TEXT NOT NULL,       -- of what stands behind its frames; empty: not noted
     {_SUM}
 ) STRICT;
 """
@@ -112,7 +113,7 @@ SUMMED: Final = {
     "beginning": "one, time, file, after_file, after_offset, flavour, state",
     "ledger": "time, kind, file, offset, text, details",
     "damage": "file, offset, boundary, found, text",
-    "places": "number, tier, stored_name, stored_bytes, key_id, digest, plain_bytes",
+    "places": "number, tier, stored_name, stored_bytes, key_id, digest, plain_bytes, end_digest",
 }
 """The tables whose rows have a checksum, with what it is of."""
 _SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
@@ -128,8 +129,9 @@ EARLIER: Final = {
     3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _PLACES_SCHEMA,
     4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM + _PLACES_SCHEMA,
     5: _PLACES_SCHEMA,
+    6: f"DROP TABLE places; {_PLACES_SCHEMA}",
 }
-"""By layout, the statements that add what it lacks. Recovery fills the GTIDs from the files."""
+"""By layout, the statements that add what it lacks. Recovery fills the GTIDs from the files, and the places from NAME.place."""
 
 
 def is_newer(layout: int, application: int) -> bool:

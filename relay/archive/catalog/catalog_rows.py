@@ -1,21 +1,25 @@
 """The rows of `catalog.sqlite`: what they say, and the values and checksums that they are kept as."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
+from protocol.printable import printable
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.gtid_facts import GtidFacts, GtidValue, decode_state, encode_state
 from relay.archive.storage.origin import Origin
+
+_MOST_TEXT_BYTES: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none.
 
-    `details`: what a program must be able to read of it, as a JSON object; empty: nothing.
+    `text` is printable: what others named in it is shown on pages and terminals. `details`: what a program must be able to read of
+    it, as a JSON object; empty: nothing.
     """
 
     time: float
@@ -24,6 +28,9 @@ class LedgerRow:
     offset: int
     text: str
     details: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", printable(self.text, _MOST_TEXT_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ binlog: until that is in place its directory is only prepared, and after a crash
 
 import contextlib
 import errno
-import json
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -78,6 +77,8 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
         # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
         # nothing either. But one that is busy, or that could not be opened, may have the ledger of files that were purged.
         reason = error.__cause__ or error
+        if isinstance(reason, OSError) and not isinstance(reason, FileNotFoundError):
+            raise reason from error
         code = getattr(reason, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the low byte is the primary code
         if code in _DAMAGED or not layer.exists(path / CATALOG_NAME):
             return True
@@ -86,7 +87,7 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
 
 def _tells_of_files(text: Path, layer: FileLayer) -> bool:
     """Whether the ledger's copy as text has a row that there is only where a binlog was."""
-    found = (read_record(json.loads(line)) for _offset, line in read_lines(layer, text).lines)
+    found = (read_record(line) for _offset, line in read_lines(layer, text).lines)
     return any(isinstance(row, LedgerRow) and row.kind in _HAD_FILES for row in found)
 
 

@@ -5,7 +5,7 @@ alone. Source and origin likewise, but that the catalog's are newer where both h
 """
 
 import contextlib
-import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +19,7 @@ from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_DAMAGED, LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
+from relay.disk.file_calls import rename
 
 _ALWAYS_COMPARED: Final = 20_000
 """So many lines are compared one by one at each start, some 15 us each; of more only how many there are, and the last one."""
@@ -97,7 +98,7 @@ def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> N
     for _offset, line in lines.lines:
         if line in in_catalog and line.startswith(_LEDGER_LINE):
             continue
-        found = read_record(json.loads(line))
+        found = read_record(line)
         if isinstance(found, LedgerRow):
             rows.setdefault(found)
         elif found is not None:
@@ -119,8 +120,8 @@ def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> N
 def set_text_aside(path: Path) -> str:
     """Renames a `ledger.jsonl` that cannot be read to a free name beside it; returns that name. Raises: OSError."""
     serial = int(time.time())
-    while (target := path.with_name(f"{path.name}.corrupt-{serial}")).exists():
+    while os.path.lexists(target := path.with_name(f"{path.name}.corrupt-{serial}")):
         serial += 1
     with contextlib.suppress(FileNotFoundError):
-        path.rename(target)
+        rename(path, target)
     return target.name

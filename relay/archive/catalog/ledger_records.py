@@ -1,12 +1,15 @@
 """What stands in `ledger.jsonl`: rows of the ledger, the source, a generation's origin, each as the record of a line."""
 
 import base64
-import binascii
+from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow, decoded_state, encoded_state
 from relay.archive.catalog.ledger_text import Record
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.origin import Origin
+from relay.disk.kept_json import kept_json
+
+_MOST_OFFSET: Final = (1 << 63) - 1
 
 
 def ledger_record(row: LedgerRow) -> Record:
@@ -47,19 +50,34 @@ def origin_record(origin: Origin) -> Record:
     }
 
 
-def read_record(record: Record) -> LedgerRow | SourceIdentity | Origin | None:
-    """The reverse; None: nothing that this version knows."""
+def read_record(line: bytes) -> LedgerRow | SourceIdentity | Origin | None:
+    """The reverse, of a whole line; None: nothing that this version knows."""
     try:
+        record = kept_json(line)
+        if any(isinstance(value, list | dict) for value in record.values()):
+            return None
         match record["record"]:
             case "ledger":
                 names = ("time", "kind", "file", "offset", "text", "details")
-                return LedgerRow(*(record[name] for name in names))
+                row = LedgerRow(*(record[name] for name in names))
+                return row if _is_row(row) else None
             case "source":
                 return SourceIdentity(*(record[name] for name in ("flavour", "version", "server_id", "server_uuid")))
             case "origin":
                 state = None if record["state"] is None else base64.b64decode(record["state"], validate=True)
                 place = (record["time"], record["file"], record["after_file"], record["after_offset"])
                 return Origin(*place, decoded_state(record["flavour"], state))
-    except (KeyError, TypeError, binascii.Error):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return None
+
+
+def _is_row(row: LedgerRow) -> bool:
+    """Whether all of it is what it was when it was written; the line's checksum is no secret."""
+    texts = (row.kind, row.file, row.text, row.details)
+    return (
+        type(row.time) in (int, float)
+        and type(row.offset) is int
+        and -1 <= row.offset <= _MOST_OFFSET
+        and all(isinstance(text, str) for text in texts)
+    )

@@ -158,7 +158,7 @@ class LedgerText:
                 raise LedgerTextLost("was replaced")
             return
         try:
-            self._fd = layer.open_write(self._path)
+            self._fd = layer.open_alone(self._path)
         except FileNotFoundError:
             raise LedgerTextLost("was not there") from None
         self._size = layer.size(self._fd)
@@ -168,7 +168,7 @@ def cut_torn_line(layer: FileLayer, path: Path, lines: LedgerLines) -> None:
     """Takes a line that a crash cut out of the file; one that is damaged gets its line feed. Raises: OSError."""
     if lines.end == lines.size and not lines.unended:
         return
-    fd = layer.open_write(path)
+    fd = layer.open_alone(path)
     try:
         if lines.unended:
             write_all(layer, fd, [b"\n"], lines.size, 1)

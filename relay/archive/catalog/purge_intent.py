@@ -18,6 +18,7 @@ from relay.archive.storage.files import (
     replace_file,
 )
 from relay.archive.storage.ledger_kinds import PURGED
+from relay.disk.kept_json import kept_json
 from relay.packed.packed_facts import PACKED_SUFFIXES
 
 _INDEXES: Final = tuple(suffix for suffix in BESIDE_SUFFIXES if suffix != PLACE_SUFFIX)
@@ -38,8 +39,11 @@ def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
         content = stored.read_all()
     rows = []
     for line in content.decode().splitlines():
-        at, kind, file, offset, text, *details = json.loads(line)
-        if kind != PURGED or not isinstance(file, str) or "/" in file:
+        values = kept_json(line)
+        if not isinstance(values, list) or not 5 <= len(values) <= 6 or type(values[3]) is not int:
+            raise ValueError(f"{PURGE_NAME} has a line that is none")
+        at, kind, file, offset, text, *details = values
+        if kind != PURGED or type(at) not in (int, float) or not isinstance(file, str) or "/" in file:
             raise ValueError(f"{PURGE_NAME} names {file!r}")
         rows.append(LedgerRow(float(at), PURGED, file, int(offset), str(text), *map(str, details)))
     return rows

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.catalog.catalog_aside import SIDES, set_catalog_aside
+from relay.archive.catalog.catalog_aside import set_catalog_aside
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.salvage import salvage
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, TEMPORARY_SUFFIX, FileLayer
 from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE, FILE_MISSING, PURGED
+from relay.disk.database_file import SIDES
 
 _FROM: Final = f"A new one was made from {LEDGER_TEXT_NAME} and from what the relay knows"
 
@@ -25,7 +26,7 @@ def instead_of_damaged(path: Path, layer: FileLayer, why: str) -> tuple[Catalog,
     """
     rows: list[LedgerRow] = []
     kept = ""
-    if path.exists():
+    if layer.exists(path):
         kept = set_catalog_aside(path)
         rows.append(_remade_row(CATALOG_SET_ASIDE, kept, f"{why} It was kept as {kept}. {_FROM}."))
     else:
@@ -55,7 +56,7 @@ def instead_of_lost(old: Catalog, path: Path, layer: FileLayer) -> tuple[Catalog
     layer.close(layer.create(copy))
     old.copy_to(copy)
     old.close()
-    if path.exists():
+    if layer.exists(path):
         kept = set_catalog_aside(path)
         text = f"Another file took the place of {CATALOG_NAME}; it was kept as {kept}. The relay's own was put back."
         row = _remade_row(CATALOG_SET_ASIDE, kept, text)

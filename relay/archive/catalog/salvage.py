@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.catalog.catalog_aside import SIDES
 from relay.archive.catalog.catalog_layout import SUMMED
 from relay.archive.catalog.catalog_rows import row_sum
+from relay.disk.database_file import SIDES, open_database
+from relay.disk.file_calls import make_new_file, open_to_read
 
 Rows = dict[object, tuple[Any, ...]]
 
@@ -30,10 +31,10 @@ def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
     # A copy: SQLite would put its log into the database, and take it away.
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as place:
         copy = Path(place) / kept.name
-        shutil.copyfile(kept, copy)
+        _copy(kept, copy)
         for suffix in SIDES[:1]:
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(kept.with_name(kept.name + suffix), copy.with_name(copy.name + suffix))
+                _copy(kept.with_name(kept.name + suffix), copy.with_name(copy.name + suffix))
         tables = _sound_rows(copy)
     files = {number: row for number, row in tables.get("files", {}).items() if row[0] not in gone}
     numbers = set(files)
@@ -48,6 +49,11 @@ def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
     return len(files)
 
 
+def _copy(kept: Path, copy: Path) -> None:
+    with open(open_to_read(kept), "rb") as source, open(make_new_file(copy), "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
 def _before(number: object) -> int:
     return number - 1 if isinstance(number, int) else -1
 
@@ -59,7 +65,7 @@ def _sound_rows(path: Path) -> dict[str, Rows]:
         "damage": lambda row: row[:2],
     }
     found: dict[str, Rows] = {table: {} for table in keys}
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(open_database(path)) as db:
         for table, key in keys.items():
             # From both ends up to the page that cannot be read.
             for order in ("ASC", "DESC"):

@@ -24,6 +24,8 @@ from relay.archive.storage.files import CATALOG_NAME, GAP_NAME
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.archive.storage.small_file import write_small_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 
 _SHOWN_CHARACTERS: Final = 120
 
@@ -143,7 +145,7 @@ class AcceptedGap:
     def from_json(cls, text: str) -> "AcceptedGap":
         """Raises: GapUnreadable."""
         try:
-            held = json.loads(text)
+            held = kept_json(text)
             for key in ("after", "common", "to"):
                 held[key] = None if held[key] is None else Position(str(held[key]["file"]), int(held[key]["offset"]))
             held["replicas"] = tuple(map(str, held["replicas"]))
@@ -168,7 +170,7 @@ def keep_gap(directory: Path, gap: AcceptedGap, name: str = GAP_NAME) -> None:
 def kept_gap(directory: Path, name: str = GAP_NAME) -> AcceptedGap | None:
     """The record in a directory; None: there is none. Blocking. Raises: GapUnreadable; OSError."""
     try:
-        return AcceptedGap.from_json((directory / name).read_text(encoding="utf-8"))
+        return AcceptedGap.from_json(read_file(directory / name).decode())
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

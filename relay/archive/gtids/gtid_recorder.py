@@ -55,6 +55,7 @@ class GtidRecorder:
         """For a file that recovery has left whole up to `file.end`. Raises: OSError."""
         try:
             collector, blocks = collect(layer, path, file, file.end)
+            collector.before  # noqa: B018 - what cannot be read of the head is told here, not at the file's end
         except Malformed as error:
             recorder = cls.create(layer, path, file)
             recorder.problem = str(error)
@@ -66,7 +67,8 @@ class GtidRecorder:
         return cls(layer, fd, len(data), collector, index)
 
     def take(self, batch: Sequence[Buffer]) -> GtidNews | None:
-        """Takes the next bytes of the file, and notes what ended in NAME.gtx; None: nothing new. Raises: OSError."""
+        """Takes the next bytes of the file, and notes what ended in NAME.gtx; None: nothing new, also where the file's GTIDs
+        could not be read before. Raises: OSError."""
         if self.problem is not None:
             return None
         collector = self._collector
@@ -82,7 +84,7 @@ class GtidRecorder:
                 self._head_reported = True
         except Malformed as error:
             self.problem = str(error)
-            return None
+            return GtidNews(None, (), collector.anonymous, readable=False)
         ended = collector.take_blocks()
         if ended:
             self._write(ended)

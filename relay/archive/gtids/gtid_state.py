@@ -1,6 +1,9 @@
 """What the archive has, by GTID: what a replica that asks by GTID is checked against, and what statements are answered from.
 
 Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
+
+All files are of one family of servers, MySQL's or MariaDB's, or their GTIDs are not known: such a file is served by position,
+and to nobody who asks by GTID and needs it or one before it.
 """
 
 from collections import deque
@@ -11,7 +14,7 @@ from protocol.gtid.file_search import Break, FileSearch
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import GtidList
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue, domain_gtid
+from relay.archive.storage.gtid_facts import NOT_KNOWN, GtidFacts, GtidNews, GtidValue, domain_gtid, facts_of_family
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class GtidView:
     the source took domains out of it.
     executed: all that was published, and what was purged before it. purged: what of it no file here holds; of MariaDB's,
     the state before the oldest file. anonymous_files: those with transactions that have no GTID, or none that could be read.
+    unreadable_files: of these, the latter.
     """
 
     flavour: str
@@ -33,6 +37,7 @@ class GtidView:
     executed: GtidValue
     purged: GtidValue
     anonymous_files: tuple[int, ...]
+    unreadable_files: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,9 @@ class GtidState:
         """How many files were purged: `_without` counts from the first that there ever was."""
         self._without: dict[int, None] = {}
         """Sealed files with transactions that have no GTID, or none that could be read."""
+        self._unreadable: dict[int, None] = {}
+        """Sealed files whose GTIDs are not known, counted as in `_without`."""
+        self._given_up = False
         self._search = FileSearch()
         self._befores: list[GtidList] = []
         self._breaks: dict[int, GtidList] = {}
@@ -78,6 +86,8 @@ class GtidState:
         self._latest = GtidList()
         """MariaDB: the last group of each server in the newest file. `_inside`: MySQL's transactions in it."""
         self._anonymous = 0
+        self._readable = True
+        """Whether all GTIDs of the newest file are known."""
         self._waiting: deque[tuple[int, GtidNews]] = deque()
         self._searched = True
         """Whether `_search` has all of the newest file."""
@@ -91,7 +101,14 @@ class GtidState:
         insides: list[GtidSet] = []
         for file, file_facts in zip(files, facts, strict=True):
             inside = file_facts.inside
-            if file_facts.before is None and file.sealed and isinstance(inside, GtidSet):
+            if (
+                file_facts.before is None
+                and file.sealed
+                and isinstance(inside, GtidSet)
+                and file.flavour == "mysql"
+                and self.flavour in ("", "mysql")
+            ):
+                self.flavour = "mysql"
                 if file_facts.anonymous:
                     self._without[self._dropped + len(self._names) + len(names)] = None
                 names.append(file.name)
@@ -111,9 +128,9 @@ class GtidState:
         there is; without what is noted of those with transactions that have no GTID."""
         if not names:
             return
-        self.flavour = "mysql"
         self._head = None
         self._anonymous = 0
+        self._readable = True
         self._waiting.clear()
         first = self._dropped + len(self._names)
         self._places.update(zip(names, range(first, first + len(names)), strict=True))
@@ -122,9 +139,10 @@ class GtidState:
         self._searched = self._sealed = True
 
     def begin_file(self, name: str, flavour: str) -> None:
-        """A file was made; it grows from now on."""
-        self.flavour = flavour
-        if flavour != "mysql":
+        """A file was made; it grows from now on. Of files of another family that are there nothing is known any more."""
+        if flavour and flavour != self.flavour:
+            self._change_family(flavour)
+        if self.flavour != "mysql":
             before = self._state()
             self._befores.append(before)
         self._places[name] = self._dropped + len(self._names)
@@ -132,10 +150,23 @@ class GtidState:
         self._head = None
         self._inside, self._latest = GtidSetBuilder(), GtidList()
         self._anonymous = 0
+        self._readable = not self._given_up
         self._waiting.clear()
         self._search.append(GtidSet())
         self._searched = True
         self._sealed = False
+
+    def _change_family(self, flavour: str) -> None:
+        self.flavour = flavour
+        count = len(self._names)
+        self._executed, self._not_here, self._behind = GtidSetBuilder(), GtidSet(), GtidList()
+        self._inside, self._latest = GtidSetBuilder(), GtidList()
+        self._breaks = {}
+        self._search = FileSearch()
+        self._search.extend([GtidSet()] * count)
+        self._befores = [] if flavour == "mysql" else [GtidList()] * count
+        self._unreadable = dict.fromkeys(range(self._dropped, self._dropped + count))
+        self._without = self._unreadable.copy()
 
     def report(self, boundary: int, news: GtidNews) -> None:
         """These transactions are in the file that grows; they end at `boundary` at the latest."""
@@ -146,6 +177,9 @@ class GtidState:
         waiting = self._waiting
         while waiting and waiting[0][0] <= end:
             _boundary, news = waiting.popleft()
+            self._readable = self._readable and news.readable
+            if not self._readable:
+                continue
             if news.head is not None:
                 self._take_head(news.head)
             self._anonymous = news.anonymous
@@ -162,6 +196,8 @@ class GtidState:
     def resume(self, facts: GtidFacts) -> None:
         """The newest file was read up to its published end: this is all there is of it."""
         self._waiting.clear()
+        facts = NOT_KNOWN if self._given_up else facts_of_family(self.flavour, facts)
+        self._readable = facts.inside is not None
         if facts.before is not None:
             self._take_head(facts.before)
         self._anonymous = facts.anonymous
@@ -172,16 +208,29 @@ class GtidState:
             self._searched = False
         elif inside is not None:
             self._latest = inside
-        else:
-            self._anonymous = max(self._anonymous, 1)
 
     def seal(self, facts: GtidFacts) -> None:
         """The file that grew is complete and all of it published."""
         self.resume(facts)
         self._note_search()
-        if self._anonymous:
+        if self._newest_without:
             self._without[self._dropped + len(self._names) - 1] = None
+        if not self._readable:
+            self._unreadable[self._dropped + len(self._names) - 1] = None
         self._sealed = True
+
+    def give_up(self, names: Sequence[str]) -> None:
+        """What was noted cannot be relied on any more, after a fault: of these files, all that there are, and of those to come no GTID
+        is known."""
+        self._given_up = True
+        self._names = list(names)
+        self._places = {name: self._dropped + number for number, name in enumerate(self._names)}
+        self._waiting.clear()
+        executed = self._executed
+        self._change_family(self.flavour)
+        self._executed = executed
+        self._readable = False
+        self._searched = self._sealed = True
 
     def forget_oldest(self, names: Collection[str]) -> None:
         """Files are being purged. Names that are forgotten already are passed over."""
@@ -199,6 +248,7 @@ class GtidState:
         del self._befores[:count]
         self._dropped += count
         self._without = {place: None for place in self._without if place >= self._dropped}
+        self._unreadable = {place: None for place in self._unreadable if place >= self._dropped}
         self._breaks = {place: gone for place, gone in self._breaks.items() if place > self._dropped}
 
     def _take_head(self, head: GtidValue) -> None:
@@ -265,7 +315,11 @@ class GtidState:
         """Whether a transaction without a GTID is published of this file, or one that could not be read."""
         place = self._places.get(name, -1)
         newest = place == self._dropped + len(self._names) - 1 and not self._sealed
-        return place >= 0 and (self._anonymous > 0 if newest else place in self._without)
+        return place >= 0 and (self._newest_without if newest else place in self._without)
+
+    @property
+    def _newest_without(self) -> bool:
+        return self._anonymous > 0 or not self._readable
 
     def file(self, name: str) -> FileGtids | None:
         """What is known of this file; None: there is no such."""
@@ -284,8 +338,11 @@ class GtidState:
         """All of it as it is now. Costs some 0.1 ms with 10,000 files."""
         self._note_search()
         without = [place - self._dropped for place in self._without]
-        if self._anonymous and not self._sealed:
+        if self._newest_without and not self._sealed:
             without.append(len(self._names) - 1)
+        unreadable = [place - self._dropped for place in self._unreadable]
+        if not self._readable and not self._sealed:
+            unreadable.append(len(self._names) - 1)
         return GtidView(
             self.flavour,
             tuple(self._names),
@@ -295,4 +352,5 @@ class GtidState:
             self.executed,
             self.purged,
             tuple(without),
+            tuple(unreadable),
         )

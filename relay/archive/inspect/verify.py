@@ -20,6 +20,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, LEDGER_TEXT_NAME, FileLayer, StoredFile
 from relay.binlog_file.event_places import event_around
+from relay.disk.file_calls import read_file
 from relay.packed_reads.archive_layer import layer_of
 
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
@@ -145,7 +146,7 @@ def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) ->
                 name, None, "is in the directory and not in the catalog. Restart the relay or run `archive rebuild`."
             )
     try:
-        listed = (directory / INDEX_NAME).read_text().splitlines()
+        listed = read_file(directory / INDEX_NAME).decode().splitlines()
     except FileNotFoundError:
         listed = []
     wanted = [f"./{file.name}" for file in files]

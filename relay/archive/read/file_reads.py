@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import errno
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.archive.storage.files import CAN_READ_CACHED, FileLayer
 from relay.archive.sums.block_sum import BLOCK_BYTES
 from relay.archive.sums.file_sums import BlockReader, FileSums, touched
+from relay.fairness.fair_pool import FairPool
 
 STEP_BYTES: Final = 256 * 1024
 _THREADS: Final = 4
@@ -55,8 +56,8 @@ class FileReads:
         self._view = memoryview(self.buffer)
         self._held: tuple[OpenFile, int, int] | None = None
         self._files: dict[Path, OpenFile] = {}
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-read")
-        self._packed_executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-packed")
+        self._executor = FairPool(_THREADS, "downstream-read")
+        self._packed_executor = FairPool(_THREADS, "downstream-packed")
         """Who waits for a bucket here holds up nobody who reads from the disk."""
         self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
         self._blocks = BlockReader()

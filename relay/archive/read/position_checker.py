@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.rebuild_index import rebuild_index
+from relay.fairness.fair_pool import FairPool
 
 _THREADS: Final = 2
 _PACKED_THREADS: Final = 8
@@ -38,8 +38,8 @@ class PositionChecker:
         self._held = held
         self._damaged_files = damaged_files
         self._note = note
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="archive-check")
-        self._packed_threads = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-check")
+        self._threads = FairPool(_THREADS, "archive-check", kept=1)
+        self._packed_threads = FairPool(_PACKED_THREADS, "packed-check")
         """Who waits for a bucket here holds up nobody whose file is plain."""
         self._locks: dict[str, asyncio.Lock] = {}
 

@@ -43,7 +43,7 @@ def recover_file(
     OSError; what `record` raises, with the file as it was.
     """
     path = directory / file.name
-    fd = layer.open_write(path)
+    fd = layer.open_alone(path) if newest else layer.open_write(path)
     try:
         size = layer.size(fd)
         start = FIRST_EVENT if anew else file.end
@@ -192,7 +192,7 @@ def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: in
         whole = [entry for entry in RECORD.iter_unpack(result.records) if entry[0] <= end]
         replace_file(layer, idx, result.records[: len(whole) * RECORD.size])
         return
-    fd = layer.open_write(idx)
+    fd = layer.open_alone(idx)
     try:
         keep = records_before(layer, fd, start)
         layer.truncate(fd, keep)

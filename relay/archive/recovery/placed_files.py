@@ -132,7 +132,9 @@ def _on_disk(
         # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed otherwise.
         path = directory / stored
         is_same = size == place.stored_bytes and _digest(layer, path) == place.digest
-        place = replace(place, tier=Tier.COLD, stored_bytes=size, digest=place.digest if is_same else _UNKNOWN)
+        place = replace(place, tier=Tier.COLD, stored_bytes=size)
+        if not is_same:
+            place = replace(place, digest=_UNKNOWN, end_digest=_UNKNOWN)
         if note is not None:
             path = directory / stored.removesuffix(_suffix(stored))
             replace_file(layer, place_path(path), replace(note, place=place).encode())

@@ -19,6 +19,8 @@ import structlog
 from protocol.binlog.header import FLAG_IN_USE
 from protocol.binlog.layout import FIRST_EVENT, FLAGS
 from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
@@ -50,7 +52,15 @@ from relay.archive.storage.files import (
     replace_file,
     write_all,
 )
-from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
+from relay.archive.storage.gtid_facts import (
+    HEAD_DIFFERS,
+    NOT_KNOWN,
+    UNREADABLE,
+    GtidChain,
+    GtidEntry,
+    GtidFacts,
+    family_change,
+)
 from relay.archive.storage.ledger_kinds import (
     CATALOG_REMADE,
     CATALOG_SET_ASIDE,
@@ -64,6 +74,7 @@ from relay.archive.storage.origin import Origin
 from relay.archive.storage.rebuild_index import Progress
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
+from relay.disk.file_calls import read_file
 from relay.packed.packed_facts import plain_name
 
 log = structlog.get_logger(__name__)
@@ -219,9 +230,9 @@ class Recovery:
         finish_setting_aside(self._directory, names)
         reasons = dict.fromkeys(kept_catalogs(names), "An earlier start could not read the catalog.")
         damage, self._damage = self._damage, ""
-        if force and path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
+        if force and os.path.lexists(path) and not _is_usable(path):
             damage = "The catalog may not be read or written by this user."
-        if damage and path.exists():
+        if damage and os.path.lexists(path):
             self._kept = set_catalog_aside(path)
             reasons[self._kept] = damage
         catalog = Catalog.open(path, self._layer)
@@ -416,7 +427,12 @@ class Recovery:
         entries = []
         known = []
         behind_damage = False
+        flavour = ""
         for file in files:
+            changed_family = family_change(file.name, file.flavour, flavour)
+            if changed_family is not None:
+                self._find(UNREADABLE, file.name, FIRST_EVENT, changed_family)
+            flavour = file.flavour or flavour
             facts = None if file.name in changed and file.place is None else stored.get(file.number)
             if behind_damage and facts is not None and facts.before is None:
                 facts = (
@@ -455,11 +471,13 @@ class Recovery:
         try:
             if file.end > FIRST_EVENT:
                 return recover_gtids(self._layer, self._directory / file.name, file, trusted, on_progress)
-            return GtidFacts(None, None, 0)
+            if file.damaged:
+                return NOT_KNOWN
+            return GtidFacts(None, GtidSet() if file.flavour == "mysql" else GtidList(), 0)
         except Malformed as error:
             text = f"{error}; no replica that asks by GTID gets this file."
             self._find(UNREADABLE, file.name, FIRST_EVENT, text)
-            return GtidFacts(None, None, 0)
+            return NOT_KNOWN
 
     def _noted_file(self, name: str) -> ArchivedFile:
         """A packed file that the catalog does not know, as NAME.place has it."""
@@ -482,7 +500,7 @@ class Recovery:
         if facts is None:
             text = f"What GTIDs are in {file.name}, which is packed, is not known; no replica that asks by GTID gets this file."
             self._find(UNREADABLE, file.name, FIRST_EVENT, text)
-        return facts or GtidFacts(None, None, 0)
+        return facts or NOT_KNOWN
 
     def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
         with StoredFile.open(self._layer, self._directory / name) as stored:
@@ -521,7 +539,7 @@ class Recovery:
             )
 
     def _put_byte(self, name: str, offset: int, value: int) -> None:
-        fd = self._layer.open_write(self._directory / name)
+        fd = self._layer.open_alone(self._directory / name)
         try:
             write_all(self._layer, fd, [bytes([value])], offset, 1)
             self._layer.sync_data(fd)
@@ -543,9 +561,13 @@ class Recovery:
         path = self._directory / INDEX_NAME
         wanted = "".join(f"./{file.name}\n" for file in files).encode()
         try:
-            if path.read_bytes() == wanted:
+            if read_file(path) == wanted:
                 return
         except FileNotFoundError:
             if not wanted:
                 return
         replace_file(self._layer, path, wanted)
+
+
+def _is_usable(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and os.access(path, os.R_OK | os.W_OK)

@@ -11,7 +11,7 @@ from relay.archive.storage.files import LOCK_NAME, FileLayer
 def take_lock(directory: Path, layer: FileLayer) -> int:
     """Locks the archive directory for this process; closing the descriptor unlocks. Raises: ArchiveLocked."""
     path = directory / LOCK_NAME
-    fd = layer.open_write(path) if layer.exists(path) else layer.create(path)
+    fd = layer.open_or_make(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
+from relay.disk.file_calls import open_to_read, read_file
+
 PLACE_SUFFIX: Final = ".place"
 GONE_SUFFIX: Final = ".gone"
 _HEAD: Final = '{"place": '
@@ -30,7 +32,8 @@ class Tier(StrEnum):
 @dataclass(frozen=True, slots=True)
 class FilePlace:
     """`stored_name`: of the stored file; `stored_bytes`, `digest`: of its bytes. `key_id`: None: not encrypted. `plain_bytes`: of
-    the binlog."""
+    the binlog. `end_digest`: of what stands behind its frames, by which each frame is known for what was packed; empty: nobody
+    noted it."""
 
     tier: Tier
     stored_name: str
@@ -38,6 +41,7 @@ class FilePlace:
     key_id: str | None
     digest: str
     plain_bytes: int
+    end_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class PlaceNote:
 
 def _place_of(told: dict[str, Any]) -> FilePlace:
     """Raises: ValueError, KeyError. A bucket may have been written by others: no name leads out of a directory."""
-    found = FilePlace(Tier(told["tier"]), *(told[name] for name in FilePlace.__slots__[1:]))
+    found = FilePlace(Tier(told["tier"]), *_values(told))
     name, sizes = found.stored_name, (found.stored_bytes, found.plain_bytes)
     if not isinstance(name, str) or not name or "/" in name or "\0" in name or name.startswith("."):
         raise ValueError(f"{name!r} is no name of a stored file")
@@ -88,7 +92,13 @@ def _place_of(told: dict[str, Any]) -> FilePlace:
         raise ValueError("its sizes or its digest are none")
     if not isinstance(found.key_id, str | None):
         raise ValueError("its key id is none")
+    if not isinstance(found.end_digest, str):
+        raise ValueError("the digest of its end is none")
     return found
+
+
+def _values(told: dict[str, Any]) -> tuple[Any, ...]:
+    return (*(told[name] for name in FilePlace.__slots__[1:-1]), told.get(FilePlace.__slots__[-1], ""))
 
 
 def place_path(path: Path) -> Path:
@@ -99,7 +109,7 @@ def place_path(path: Path) -> Path:
 def read_note(path: Path) -> PlaceNote | None:
     """What stands beside the binlog at `path`; None: nothing. Raises: ValueError; OSError."""
     try:
-        return PlaceNote.decode(place_path(path).read_bytes())
+        return PlaceNote.decode(read_file(place_path(path)))
     except FileNotFoundError:
         return None
 
@@ -110,7 +120,7 @@ def read_place(path: Path) -> FilePlace | None:
     Raises: ValueError; OSError.
     """
     try:
-        with place_path(path).open("rb") as file:
+        with open(open_to_read(place_path(path)), "rb") as file:
             place = _place_at_head(file.read(_HEAD_BYTES))
     except FileNotFoundError:
         return None
@@ -129,7 +139,7 @@ def _place_at_head(data: bytes) -> FilePlace | None:
         match = _PLACE_SUM.match(text, end)
         if match is None or int(match[1]) != _sum(place):
             return None
-        return FilePlace(Tier(place["tier"]), *(place[name] for name in FilePlace.__slots__[1:]))
+        return FilePlace(Tier(place["tier"]), *_values(place))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

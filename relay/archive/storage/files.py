@@ -1,6 +1,7 @@
 """The only file calls of the archive, so that a test can put another disk under it.
 
-`catalog.sqlite` (SQLite's own calls) and `replicas.marks` (which may be lost) are the two files that do not go through here.
+`catalog.sqlite` (SQLite's own calls) and `replicas.marks` (which may be lost) are the two files that do not go through here. The calls
+themselves, which follow no links, are in `relay/disk/`.
 """
 
 import errno
@@ -10,11 +11,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from relay.archive.storage.file_place import PLACE_SUFFIX
+from relay.disk import file_calls
 
 Buffer = bytes | bytearray | memoryview
 
-FILE_MODE: Final = 0o640
-DIRECTORY_MODE: Final = 0o750
 INDEX_NAME: Final = "mysql-bin.index"
 CATALOG_NAME: Final = "catalog.sqlite"
 LEDGER_TEXT_NAME: Final = "ledger.jsonl"
@@ -22,6 +22,8 @@ LEDGER_TEXT_NAME: Final = "ledger.jsonl"
 MARKS_NAME: Final = "replicas.marks"
 LOCK_NAME: Final = "lock"
 UUID_NAME: Final = "server_uuid"
+DECOYS_NAME: Final = "decoys"
+"""Random bytes by which unknown users look like accounts, the same ones after a restart; kept by the downstream side."""
 REGISTRATION_NAME: Final = "registration.json"
 """What the relay last reported of itself to its source; kept by the upstream side."""
 SOURCE_GTIDS_NAME: Final = "source-gtids.json"
@@ -52,6 +54,8 @@ MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
 TIERS_NAME: Final = "tiers.json"
 """Which bucket there is, and where keys come from: for those who read packed files and have no relay.toml."""
+MANIFEST_RECORD_NAME: Final = "bucket-manifest.json"
+"""The number of the manifest that the mirror wrote into its bucket last."""
 OWN_NAMES: Final = frozenset(
     {
         *(
@@ -61,6 +65,7 @@ OWN_NAMES: Final = frozenset(
             MARKS_NAME,
             LOCK_NAME,
             UUID_NAME,
+            DECOYS_NAME,
             PURGE_NAME,
             KNOWN_REPLICAS_NAME,
         ),
@@ -74,6 +79,7 @@ OWN_NAMES: Final = frozenset(
             VIEW_LEFT_OUT_NAME,
             MADE_FROM_NAME,
             TIERS_NAME,
+            MANIFEST_RECORD_NAME,
         ),
     }
 )
@@ -111,27 +117,34 @@ class FileLayer:
 
     def make_directory(self, path: Path) -> None:
         """Makes `path` with mode 0750 whatever the umask, durably; fine when it exists (its mode is then left alone)."""
-        if not path.is_dir():
-            made = [place for place in (path, *path.parents) if not place.exists()]
-            path.mkdir(parents=True, exist_ok=True)
-            path.chmod(DIRECTORY_MODE)
-            # Without that a power cut takes the directory, and all that was synced in it.
-            for place in made:
-                self.sync_directory(place.parent)
+        # Without that a power cut takes the directory, and all that was synced in it.
+        for place in file_calls.make_directory(path):
+            self.sync_directory(place.parent)
 
     def create(self, path: Path) -> int:
-        """A new empty file, mode 0640 whatever the umask; an old one is emptied. Returns a read-write descriptor."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-        os.fchmod(fd, FILE_MODE)
-        return fd
+        """A new empty file, mode 0640 whatever the umask; an old one is removed. Returns a read-write descriptor."""
+        return file_calls.make_file(path)
+
+    def open_or_make(self, path: Path) -> int:
+        """The file, made empty where there is none; it stays what it is for others who have it open. Read-write."""
+        return file_calls.open_or_make(path)
 
     def open_write(self, path: Path) -> int:
         """An existing file, for reading and writing."""
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return file_calls.open_to_write(path)
+
+    def open_alone(self, path: Path) -> int:
+        """As `open_write`; a file with a second name is copied first, and the copy has this one. Not for one that is open already."""
+        file_calls.part_from_other_names(path)
+        return self.open_write(path)
+
+    def open_in_place(self, path: Path) -> int:
+        """As `open_write`, of a file that has no second name."""
+        return file_calls.open_in_place(path)
 
     def open_read(self, path: Path) -> int:
         """An existing file, for reading."""
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return file_calls.open_to_read(path)
 
     def stored(self, path: Path) -> "StoredFile":
         """An existing file, to be read as a whole or in places: of a binlog its plain bytes, wherever and however it is stored."""
@@ -177,7 +190,7 @@ class FileLayer:
 
     def sizes(self, directory: Path, names: Iterable[str]) -> dict[str, int]:
         """As `size_of`, of many files in `directory`: a third less than with a path to be walked for each."""
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = file_calls.open_directory(directory)
         try:
             return {name: os.stat(name, dir_fd=fd).st_size for name in names}
         finally:
@@ -193,15 +206,15 @@ class FileLayer:
 
     def rename(self, source: Path, target: Path) -> None:
         """Replaces `target` by `source`. Durable after `sync_directory`."""
-        os.rename(source, target)
+        file_calls.rename(source, target)
 
     def link(self, path: Path, other: Path) -> None:
         """Gives the file at `path` one more name, which must be free."""
-        os.link(path, other)
+        file_calls.link(path, other)
 
     def unlink(self, path: Path) -> None:
         """Removes a file; fine when there is none."""
-        path.unlink(missing_ok=True)
+        file_calls.remove_file(path)
 
     def exists(self, path: Path) -> bool:
         """Whether there is something at `path`."""
@@ -214,17 +227,25 @@ class FileLayer:
     def listed(self, directory: Path) -> Listing:
         """What is in `directory`. Reads no inode."""
         found = Listing([], [])
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.is_file(follow_symlinks=False):
-                    found.files.append(entry.name)
-                elif entry.is_dir(follow_symlinks=False):
-                    found.directories.append(entry.name)
+        fd = file_calls.open_directory(directory)
+        try:
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        found.files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        found.directories.append(entry.name)
+        finally:
+            os.close(fd)
         return found
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
-        path.rmdir()
+        file_calls.remove_directory(path)
+
+    def remove_tree(self, path: Path) -> None:
+        """Removes a directory and all that is in it."""
+        file_calls.remove_tree(path)
 
     def free_bytes(self, directory: Path) -> int:
         """How much may still be written there. Raises: OSError."""
@@ -243,11 +264,7 @@ class FileLayer:
 
     def sync_directory(self, directory: Path) -> None:
         """Returns when renames, creations and removals in `directory` are on stable storage."""
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        file_calls.sync_directory(directory)
 
 
 class StoredFile:
@@ -276,8 +293,10 @@ class StoredFile:
         return self._layer.pread(self._fd, count, offset)
 
     def read_all(self) -> bytes:
-        """All that the file holds."""
-        return self.read(0, self.size)
+        """All that the file holds. Raises: OSError, also where that is more than is read as a whole."""
+        size = self.size
+        file_calls.check_readable(size)
+        return self.read(0, size)
 
     def close(self) -> None:
         """Closes the file."""

@@ -19,6 +19,7 @@ UNREADABLE: Final = "gtid_unreadable"
 HEAD_DIFFERS: Final = "gtid_head_differs"
 """The ledger's kind where a file's head names other transactions than the files before it hold."""
 _SHOWN_CHARACTERS: Final = 480
+_FAMILIES: Final = {"mysql": "a MySQL server", "mariadb": "a MariaDB server"}
 
 
 class GtidFacts(NamedTuple):
@@ -37,12 +38,14 @@ class GtidNews(NamedTuple):
     """What a batch of runs added to the file that grows.
 
     `head`: what the file's head says, reported once; `runs`: transactions that ended, also longer forms of runs that were reported
-    before; `anonymous`: of all the file.
+    before; `anonymous`: of all the file. `readable`: whether the file's GTIDs could be read so far; where not, nothing more is
+    reported of it.
     """
 
     head: GtidValue | None
     runs: tuple[Run, ...]
     anonymous: int
+    readable: bool = True
 
 
 class GtidEntry(NamedTuple):
@@ -56,6 +59,28 @@ class GtidEntry(NamedTuple):
     follows: bool
     inside: GtidValue | None
     anonymous: int
+
+
+NOT_KNOWN: Final = GtidFacts(None, None, 0)
+"""Of a file whose GTIDs could not be read."""
+
+
+def facts_of_family(flavour: str, facts: GtidFacts) -> GtidFacts:
+    """`facts`, where they are such as a file of this flavour has; else `NOT_KNOWN`."""
+    kind = GtidSet if flavour == "mysql" else GtidList
+    fits = all(value is None or isinstance(value, kind) for value in (facts.before, facts.inside))
+    return facts if fits else NOT_KNOWN
+
+
+def family_change(name: str, flavour: str, before: str) -> str | None:
+    """What a change of the family of servers between two files means, for the ledger; None: there is none.
+
+    name, flavour: of the file; before: the flavour of the file before it, "" where there is none.
+    """
+    if not flavour or not before or flavour == before:
+        return None
+    change = f"{name} is of {_FAMILIES[flavour]}, the file before it of {_FAMILIES[before]}"
+    return f"{change}; no replica that asks by GTID gets the files before it."
 
 
 class GtidChain:
@@ -104,8 +129,11 @@ class GtidChain:
         return GtidEntry(number, before, follows, facts.inside, facts.anonymous)
 
     def before(self, facts: GtidFacts) -> GtidValue | None:
-        """The state before the next file, of which `facts` are known."""
-        return self.state if facts.before is None else facts.before
+        """The state before the next file, of which `facts` are known. None where the files before it are of the other family."""
+        if facts.before is not None:
+            return facts.before
+        state = self.state
+        return state if facts.inside is None or isinstance(state, type(facts.inside)) else None
 
     def add(self, number: int, facts: GtidFacts) -> None:
         """Steps over file `number`."""

@@ -3,15 +3,19 @@
 A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It
 alone may start there, and only in a part that was sent to it. Source: docs/PROTOCOL.md#reconnecting.
 
-Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
-bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
-u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was sent, and of
-the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
+What another account says under the same server_id and uuid is another replica's: it neither replaces a note nor lets anybody resume.
+When all slots are used, the account that has most of them gives up its oldest.
+
+Slots of 256 bytes, little endian. At 0: crc32 u32 of the 49 bytes that follow, server_id u32, length of uuid u8, uuid 36 bytes, digest
+of the account's name u64. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then
+sequence u64, time u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was
+sent, and of the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
 counts, so a write that a kill tears leaves the state before it, which is what the replica has.
 
 The file is written and not mapped: who cuts a mapped file, or a disk that fails below one, ends the process with a signal.
 """
 
+import hashlib
 import os
 import struct
 import time
@@ -27,14 +31,14 @@ import structlog
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.files import FILE_MODE
+from relay.disk.file_calls import open_or_make, part_from_other_names
 
 log = structlog.get_logger()
 
 SLOT_SIZE: Final = 256
 FIRST_SLOTS: Final = 4096
 MOST_SLOTS: Final = 65536
-_IDENTITY: Final = struct.Struct("<IB36s")
+_IDENTITY: Final = struct.Struct("<IB36sQ")
 _CRC: Final = struct.Struct("<I")
 _STATE: Final = struct.Struct("<QIQIQQQIQQ")
 _STATE_WITH_CRC: Final = struct.Struct("<IQIQIQQQIQQ")
@@ -47,10 +51,18 @@ _MOST_FILES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """A replica as it registers: server_id (u32), server_uuid ("" where it has none, at most 36 bytes)."""
+    """A replica as it registers: server_id (u32), server_uuid ("" where it has none, at most 36 bytes), and a digest of the account
+    that it logged in as (u64)."""
 
     server_id: int
     server_uuid: str
+    account: int
+
+    @classmethod
+    def of(cls, server_id: int, server_uuid: str, user: str) -> "ReplicaIdentity":
+        """`user`: the account's name."""
+        digest = hashlib.blake2b(user.encode(errors="surrogateescape"), digest_size=8).digest()
+        return cls(server_id, server_uuid, int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +169,9 @@ class ReplicaMarks:
         self._is_kept = True
         """Whether the file has what is in memory, as far as this process knows."""
         self._most_slots = most_slots
-        self._slots: OrderedDict[ReplicaIdentity, int] = OrderedDict()
-        """The slots, least recently used first."""
+        self._slots: dict[ReplicaIdentity, int] = {}
+        self._accounts: dict[int, OrderedDict[ReplicaIdentity, None]] = {}
+        """Whose slots are used, by account, least recently used first."""
         self._free: list[int] = []
         self._users: dict[int, int] = {}
         """How many sessions are at work per slot."""
@@ -167,9 +180,9 @@ class ReplicaMarks:
     @classmethod
     def open(cls, path: Path, *, first_slots: int = FIRST_SLOTS, most_slots: int = MOST_SLOTS) -> "ReplicaMarks":
         """Opens or makes the file (mode 0640). A file of odd size is extended to whole slots. Raises: OSError."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        part_from_other_names(path)
+        fd = open_or_make(path)
         try:
-            os.fchmod(fd, FILE_MODE)
             size = os.fstat(fd).st_size
             wanted = max(first_slots * SLOT_SIZE, -(-size // SLOT_SIZE) * SLOT_SIZE)
             if size != wanted:
@@ -199,8 +212,7 @@ class ReplicaMarks:
         else:
             state = self._state(slot)
             sequence = state[0] if state is not None else 0
-        self._slots[identity] = slot
-        self._slots.move_to_end(identity)
+        self._use(identity, slot)
         self._users[slot] = self._users.get(slot, 0) + 1
         mark = Mark(self, identity, slot, sequence)
         mark.sending(file, offset, offset)
@@ -228,10 +240,10 @@ class ReplicaMarks:
         return identity in self._slots
 
     def sent_in(self, files: Iterable[str]) -> list[SentPlace]:
-        """Who was being sent one of `files` last, and up to where in it."""
+        """Who was being sent one of `files` last, and up to where in it. Some 4 us a slot: may be called in another thread."""
         names = {_file_key(name): name for name in files}
         found = []
-        for identity, slot in self._slots.items():
+        for identity, slot in list(self._slots.items()):
             state = self._state(slot)
             name = names.get((state[2], state[3])) if state is not None else None
             if state is not None and name is not None:
@@ -281,8 +293,8 @@ class ReplicaMarks:
                 used.append((state[1], identity, slot))
         for _, identity, slot in sorted(used, key=lambda item: item[0]):
             if identity in self._slots:
-                self._free.append(self._slots.pop(identity))
-            self._slots[identity] = slot
+                self._free.append(self._slots[identity])
+            self._use(identity, slot)
 
     def _state(self, slot: int) -> tuple[int, ...] | None:
         best: tuple[int, ...] | None = None
@@ -300,6 +312,12 @@ class ReplicaMarks:
         raw = self._memory[slot * SLOT_SIZE : slot * SLOT_SIZE + 4 + _IDENTITY.size]
         return _identity_of(raw) == identity
 
+    def _use(self, identity: ReplicaIdentity, slot: int) -> None:
+        self._slots[identity] = slot
+        identities = self._accounts.setdefault(identity.account, OrderedDict())
+        identities[identity] = None
+        identities.move_to_end(identity)
+
     def _name_slot(self, slot: int, identity: ReplicaIdentity) -> None:
         uuid = identity.server_uuid.encode()
         if len(uuid) > 36:
@@ -307,7 +325,7 @@ class ReplicaMarks:
         at = slot * SLOT_SIZE
         # Windows first: a kill between the two must not leave one replica's windows under another's name.
         self.write(at + _COPIES[0], bytes(SLOT_SIZE - _COPIES[0]))
-        packed = _IDENTITY.pack(identity.server_id, len(uuid), uuid)
+        packed = _IDENTITY.pack(identity.server_id, len(uuid), uuid, identity.account)
         self.write(at, _CRC.pack(zlib.crc32(packed)) + packed)
 
     def _take_slot(self) -> int:
@@ -320,10 +338,12 @@ class ReplicaMarks:
             self._memory.extend(bytes((grown - count) * SLOT_SIZE))
             self._free.extend(range(grown - 1, count - 1, -1))
             return self._free.pop()
-        for identity, slot in self._slots.items():
-            if not self._users.get(slot):
-                del self._slots[identity]
-                return slot
+        for identities in sorted(self._accounts.values(), key=len, reverse=True):
+            for identity in identities:
+                slot = self._slots[identity]
+                if not self._users.get(slot):
+                    del self._slots[identity], identities[identity]
+                    return slot
         raise ArchiveError(
             f"all {count} replica slots are in use by connected replicas",
             file=self._path.name,
@@ -349,9 +369,9 @@ def _write(fd: int, data: bytes | bytearray, at: int) -> None:
 def _identity_of(raw: bytes | bytearray) -> ReplicaIdentity | None:
     if not any(raw) or _CRC.unpack_from(raw)[0] != zlib.crc32(raw[4:]):
         return None
-    server_id, length, uuid = _IDENTITY.unpack_from(raw, 4)
+    server_id, length, uuid, account = _IDENTITY.unpack_from(raw, 4)
     try:
-        return ReplicaIdentity(server_id, uuid[:length].decode())
+        return ReplicaIdentity(server_id, uuid[:length].decode(), account)
     except UnicodeDecodeError:
         return None
 

@@ -153,7 +153,7 @@ class FileSums:
             return
         text = f"the records of {len(wrong)} block(s) from {(first + wrong[0]) * BLOCK_BYTES} on were damaged in {place.name}"
         try:
-            fd = self._layer.open_write(place)
+            fd = self._layer.open_in_place(place)
             try:
                 for number in wrong:
                     block = right[number]

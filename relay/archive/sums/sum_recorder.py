@@ -171,7 +171,7 @@ class SumRecorder:
 def _open(layer: FileLayer, place: Path) -> int:
     """A file of sums for writing; one that may not be opened is put out of the way: what it told was read, or cannot be."""
     try:
-        return layer.open_write(place)
+        return layer.open_alone(place)
     except OSError as error:
         if error.errno in NOT_OF_A_FILE:
             raise

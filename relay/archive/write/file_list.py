@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relay.archive.storage.files import INDEX_NAME, FileLayer, replace_file, write_all
+from relay.disk.file_calls import read_file
 
 
 class FileList:
@@ -32,7 +33,7 @@ class FileList:
             if not layer.exists(self._path):
                 replace_file(layer, self._path, line)
                 return
-            fd = layer.open_write(self._path)
+            fd = layer.open_alone(self._path)
             try:
                 size = layer.size(fd)
                 if layer.pread(fd, len(line), max(0, size - len(line))) == line:
@@ -50,7 +51,7 @@ class FileList:
         """Takes names out, durably on return. Raises: OSError."""
         gone = set(map(_line, names))
         with self._lock:
-            listed = self._path.read_bytes().splitlines(keepends=True) if self._layer.exists(self._path) else []
+            listed = read_file(self._path).splitlines(keepends=True) if self._layer.exists(self._path) else []
             kept = [line for line in listed if line not in gone]
             if len(kept) != len(listed):
                 replace_file(self._layer, self._path, b"".join(kept))

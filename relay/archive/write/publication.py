@@ -12,12 +12,17 @@ from relay.archive.storage.gtid_facts import GtidFacts, GtidNews
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.options import PublishPolicy
 from relay.archive.write.run import Run
+from relay.process.background import guarded
 
 
 class Publication:
     """Takes the writer's reports (`WriterEvents`) and keeps `held` and `gtids` as they say. All on the event loop.
 
     on_sealed(file): a file is complete. on_failure(error): the writer has failed and drops everything.
+
+    A fault of ours in one of the parts that a report goes to is logged (`callback_failed`) and keeps the others from nothing: what
+    is written is published, and its buffers are given back. Where it is in `gtids`, no GTID is known of any file then: replicas
+    that ask by GTID are refused until the relay has started again, which reads what the files say.
     """
 
     def __init__(
@@ -75,12 +80,17 @@ class Publication:
     def _synced_moved(self) -> None:
         self._sync_watchers.notify()
 
+    def _note_gtids(self, note: Callable[[], None]) -> None:
+        """A fault there is logged, and no GTID is known from then on."""
+        give_up = self._gtids.give_up
+        guarded(note, "GTIDs of what is published", lambda _fault: give_up([file.name for file in self._held.all]))()
+
     # --- WriterEvents ------------------------------------------------------------------------------------------------
 
     def file_created(self, file: ArchivedFile) -> None:
         """WriterEvents."""
         self._held.add(file)
-        self._gtids.begin_file(file.name, file.flavour)
+        self._note_gtids(lambda: self._gtids.begin_file(file.name, file.flavour))
         self._received_file, self._received_offset = file, FIRST_EVENT
 
     def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
@@ -98,7 +108,7 @@ class Publication:
             self._gtids.report(boundary, gtids)
         if self._policy is PublishPolicy.WRITTEN and boundary > file.end:
             file.end = boundary
-            self._gtids.publish(boundary)
+            self._note_gtids(lambda: self._gtids.publish(boundary))
             self._held.moved()
         for run in runs:
             if run.on_written is not None:
@@ -119,13 +129,13 @@ class Publication:
         self._synced_file, self._synced_offset = file, boundary
         if boundary > file.end and not file.sealed:
             file.end = boundary
-            self._gtids.publish(boundary)
+            self._note_gtids(lambda: self._gtids.publish(boundary))
             self._held.moved()
         self._synced_moved()
 
     def gtids_resumed(self, gtids: GtidFacts) -> None:
         """WriterEvents."""
-        self._gtids.resume(gtids)
+        self._note_gtids(lambda: self._gtids.resume(gtids))
 
     def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
         """WriterEvents."""
@@ -133,10 +143,10 @@ class Publication:
         assert mine is not None, "the newest file is never purged"
         for field in ("events", "groups", "last_timestamp", "cut", "end", "sealed"):
             setattr(mine, field, getattr(file, field))
-        self._gtids.seal(gtids)
+        self._note_gtids(lambda: self._gtids.seal(gtids))
         self._synced_file, self._synced_offset = mine, file.end
         self._received_offset = file.end
-        self._on_sealed(mine)
+        guarded(self._on_sealed, "a complete file", lambda _error: None)(mine)
         self._held.moved()
         self._synced_moved()
 

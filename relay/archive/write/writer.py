@@ -27,7 +27,7 @@ from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
 from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer, write_all
-from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews, family_change
 from relay.archive.sums.block_sum import sum_paths
 from relay.archive.sums.newest_block import NewestBlock
 from relay.archive.sums.sum_recorder import SumRecorder
@@ -172,6 +172,8 @@ class Writer:
         self.file_list = FileList(directory, layer)
         self._chain = GtidChain()
         """The GTID state behind the last file that was sealed."""
+        self._flavour = ""
+        """Of the newest file; "": there is none."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
         self._sync = SyncThread(
             layer,
@@ -185,10 +187,11 @@ class Writer:
 
     # --- event loop side ---------------------------------------------------------------------------------------------
 
-    def start(self, newest: ArchivedFile | None, chain: GtidChain) -> None:
+    def start(self, newest: ArchivedFile | None, chain: GtidChain, flavour: str) -> None:
         """Starts the threads; `newest` is the open file to go on with, if there is one, `chain` stands behind the last
-        sealed one. Blocking: opens files."""
+        sealed one, `flavour` is the newest file's. Blocking: opens files."""
         self._chain = chain
+        self._flavour = flavour
         if newest is not None:
             self._file = self._reopen(newest)
             self._sync.begin_at(self._file.written())
@@ -398,6 +401,10 @@ class Writer:
         file = _OpenFile(facts, fd, idx_fd, 0, -1, gtids, sums)
         row = file_row(facts)
         self._catalog.submit(lambda catalog: catalog.put_file(row))
+        changed_family = family_change(name, facts.flavour, self._flavour)
+        if changed_family is not None:
+            self._catalog.add_ledger(UNREADABLE, name, FIRST_EVENT, changed_family)
+        self._flavour = facts.flavour
         self._file = file
         self._pending_name = None
         self._loop.call_soon_threadsafe(self._events.file_created, _copy(facts))
@@ -481,10 +488,22 @@ class Writer:
             if file.sums is not None:
                 file.sums.sync()  # what comes in the place of what was cut off may be something else
         file.resumed = True
+        if file.gtids.problem is not None:
+            self._read_gtids_again(file)
         self._sync.begin_at(file.written())
         name, boundary = file.facts.name, file.boundary
         self._loop.call_soon_threadsafe(self._events.trimmed, name, boundary, file.facts.events)
         self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
+
+    def _read_gtids_again(self, file: _OpenFile) -> None:
+        """What could not be read of the file's GTIDs may have been cut off. Raises: OSError."""
+        facts = _copy(file.facts)
+        facts.end = file.boundary
+        recorder = GtidRecorder.resume(self._layer, self._directory / facts.name, facts)
+        file.gtids.close()
+        file.gtids = recorder
+        if recorder.problem is None:
+            self._loop.call_soon_threadsafe(self._events.gtids_resumed, recorder.facts)
 
     def _cut_back(self, file: _OpenFile) -> None:
         if self._layer.size(file.fd) < file.boundary:
@@ -532,8 +551,8 @@ class Writer:
         fd = idx_fd = -1
         sums: SumRecorder | None = None
         try:
-            fd = self._layer.open_write(path)
-            idx_fd = self._layer.open_write(index_path(path))
+            fd = self._layer.open_alone(path)
+            idx_fd = self._layer.open_alone(index_path(path))
             index = BoundaryIndex(self._layer, idx_fd)
             last = index.record(index.count - 1).offset if index.count else -1
             if not facts.checksum:

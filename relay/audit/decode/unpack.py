@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.compression import MOST_HELD_BYTES, unpack_compressed
 from protocol.binlog.layout import HEADER_SIZE, event_size, is_event_size
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.codes.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
@@ -42,7 +42,7 @@ def _packed(columns: ColumnReader, run: EventRun) -> bytes:
 def _open_event(columns: ColumnReader, packed: bytes) -> None:
     """What MariaDB packed into an event: a statement, or rows."""
     try:
-        columns.opened(unpack_compressed(packed))
+        columns.opened(unpack_compressed(packed, MOST_HELD_BYTES))
     except ProtocolError:
         columns.not_opened()
 

@@ -1,15 +1,15 @@
 """history: every change of one row, in order, also where it had another key; and what happened to its table in between."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
-from relay.audit.history.changed_columns import changed_columns
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import NoSuchRow, RowAsked, key_text
 from relay.audit.plan.packed_store import store_of
@@ -274,3 +274,29 @@ JOB: Final = Job(
     takes_row=True,
     not_in_all="It is about one row: binlog-relay audit history ARCHIVE --table shop.orders --key 42 --out DIR.",
 )
+
+
+def changed_columns(before: str | None, after: str | None) -> str:
+    """`before`, `after`: the row's images, as JSON. An image may lack columns (MINIMAL): what it does not have did not change."""
+    old, new = _image(before), _image(after)
+    if old is None or new is None:
+        return ", ".join(f"{name} = {_shown_value(value)}" for name, value in (new or old or {}).items())
+    differ = [
+        f"{name}: {_shown_value(old[name])} → {_shown_value(value)}"
+        if name in old
+        else f"{name} → {_shown_value(value)}"
+        for name, value in new.items()
+        if name not in old or old[name] != value
+    ]
+    return ", ".join(differ) or "the same values"
+
+
+def _image(text: str | None) -> Mapping[str, Any] | None:
+    if text is None:
+        return None
+    made = json.loads(text, parse_int=str, parse_float=str)
+    return made if isinstance(made, dict) else None
+
+
+def _shown_value(value: Any) -> str:
+    return "NULL" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.fields import Fields
+from protocol.binlog.table_map import MetadataKind, decode_table_map
+from protocol.columns.codes import column_codes as codes
 from protocol.errors import ProtocolError
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 
@@ -97,10 +98,14 @@ MIXED_ENGINES: Final = Check(
 OF_TYPES: Final = (OLD_TEMPORAL, OLD_DECIMAL, OLD_VARCHAR, COMPRESSED_COLUMNS)
 """What column types give reason for."""
 
-_OLD_TEMPORAL: Final = frozenset((7, 11, 12))
-_TEMPORAL: Final = frozenset((7, 10, 12, 14, 17, 18))
-_COLUMN_NAMES: Final = 4
-_PRIMARY_KEYS: Final = (8, 9)
+_OLD_TEMPORAL: Final = frozenset((codes.FIELD_TIMESTAMP, codes.FIELD_TIME, codes.FIELD_DATETIME))
+_TEMPORAL: Final = frozenset(
+    (
+        codes.FIELD_TIMESTAMP, codes.FIELD_DATE, codes.FIELD_DATETIME, codes.FIELD_NEWDATE, codes.FIELD_TIMESTAMP2,
+        codes.FIELD_DATETIME2,
+    )
+)  # fmt: skip
+_PRIMARY_KEYS: Final = (MetadataKind.SIMPLE_PRIMARY_KEY, MetadataKind.PRIMARY_KEY_WITH_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +121,11 @@ class MappedTable:
         found = []
         if types & _OLD_TEMPORAL:
             found.append(OLD_TEMPORAL)
-        if 0 in types:
+        if codes.FIELD_DECIMAL in types:
             found.append(OLD_DECIMAL)
-        if 253 in types:
+        if codes.FIELD_VAR_STRING in types:
             found.append(OLD_VARCHAR)
-        if types & {140, 141}:
+        if types & {codes.FIELD_BLOB_COMPRESSED, codes.FIELD_VARCHAR_COMPRESSED}:
             found.append(COMPRESSED_COLUMNS)
         return found
 
@@ -131,25 +136,13 @@ class MappedTable:
 
 
 def read_table_map(body: bytes) -> MappedTable:
-    """Reads a Table_map's body from its flags on. Raises: Truncated.
-
-    Layout: flags u16 | schema length packed, schema, zero | table length packed, table, zero | columns packed | type u8 each |
-    metadata length packed, metadata | bitmap of nullable columns | optional: (type u8, length packed, value)*.
-    """
-    fields = Fields(body)
-    fields.skip(2)
-    for _ in range(2):
-        fields.skip(fields.lenenc_int() + 1)
-    types = fields.take(fields.lenenc_int())
+    """Reads a Table_map's body from its flags on. Raises: Malformed."""
+    table = decode_table_map(body, 0)
+    types = table.types
     try:
-        fields.skip(fields.lenenc_int())
-        fields.skip((len(types) + 7) // 8)
-        told = set()
-        while fields.remaining:
-            told.add(fields.u8())
-            fields.skip(fields.lenenc_int())
+        told = {kind for kind, _value in table.optional_fields()}
     except ProtocolError:
         return MappedTable(types, None)
     # MINIMAL tells neither names nor keys; FULL tells both
-    known = _COLUMN_NAMES in told
-    return MappedTable(types, any(code in told for code in _PRIMARY_KEYS) if known else None)
+    known = MetadataKind.COLUMN_NAME in told
+    return MappedTable(types, not told.isdisjoint(_PRIMARY_KEYS) if known else None)

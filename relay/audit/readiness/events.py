@@ -2,14 +2,15 @@
 
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from relay.audit.readiness.check import BOTH, MARIADB, MYSQL, Check, Effect
 
-_ROWS_V0: Final = frozenset((20, 21, 22))
-_ROWS_V1: Final = frozenset((23, 24, 25))
-_LOADS: Final = frozenset((6, 8, 10, 12))
-_OF_MARIADB: Final = frozenset(range(160, 173))
-GTID_EVENTS: Final = frozenset((33, 34, 42))
-TRANSACTION_EVENTS: Final = frozenset((2, 16, 19))
+_ROWS_V0: Final = frozenset(range(EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_DELETE_ROWS + 1))
+_ROWS_V1: Final = frozenset(range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1))
+_LOADS: Final = frozenset((EventType.LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD, EventType.NEW_LOAD))
+_OF_MARIADB: Final = frozenset(one for one in EventType if one >= EventType.ANNOTATE_ROWS)
+GTID_EVENTS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED))
+TRANSACTION_EVENTS: Final = frozenset((EventType.QUERY, EventType.XID, EventType.TABLE_MAP))
 
 CHECKS: Final[dict[Check, frozenset[int]]] = {
     Check(

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from protocol.columns.codes.column_codes import ANSI_QUOTES
+from protocol.sql.lexer import LINE_COMMENT
+from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.statements.expression.tokens import Kind, Token
 
 _SINGLE: Final = r"'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)"
@@ -15,7 +16,7 @@ _BACKTICK: Final = r"`(?>(?:[^`]++|``)*)(?:`|\Z)"
 _WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \*/ | /\*!\d*+ | /\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z) )
+      (?P<space> \s++ | {LINE_COMMENT} | \*/ | /\*!\d*+ | /\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z) )
     | (?P<string> {_SINGLE} | {_DOUBLE} )
     | (?P<name> {_BACKTICK} )
     | (?P<number> 0x[0-9A-Fa-f]++ | \d++(?:\.\d*+)?(?:[eE][+-]?\d++)? )
@@ -36,7 +37,6 @@ _KINDS: Final = {
     "symbol": Kind.SYMBOL,
 }
 MOST_TOKENS: Final = 50_000
-NO_ENGINE_SUBSTITUTION: Final = 1 << 30
 _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE"))
 
 

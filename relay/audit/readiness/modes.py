@@ -2,21 +2,8 @@
 
 from typing import Final
 
+from protocol.sql.sql_mode import GONE_MODES
 from relay.audit.readiness.check import Check, Effect
-
-_BITS: Final = {
-    "POSTGRESQL": 1 << 8,
-    "ORACLE": 1 << 9,
-    "MSSQL": 1 << 10,
-    "DB2": 1 << 11,
-    "MAXDB": 1 << 12,
-    "NO_KEY_OPTIONS": 1 << 13,
-    "NO_TABLE_OPTIONS": 1 << 14,
-    "NO_FIELD_OPTIONS": 1 << 15,
-    "MYSQL323": 1 << 16,
-    "MYSQL40": 1 << 17,
-    "NO_AUTO_CREATE_USER": 1 << 28,
-}
 
 MODE_GONE: Final = Check(
     "sql_mode_gone",
@@ -30,4 +17,4 @@ MODE_GONE: Final = Check(
 
 def gone_modes(sql_mode: int) -> list[str]:
     """Names of the modes in `sql_mode` that no MySQL since 8.0.11 has."""
-    return [name for name, bit in _BITS.items() if sql_mode & bit]
+    return [name for name, bit in GONE_MODES.items() if sql_mode & bit]

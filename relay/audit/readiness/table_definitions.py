@@ -2,28 +2,15 @@
 
 from typing import Final
 
+from protocol.sql.engines import names_of_engines
+from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect, StatementCheck
-from relay.audit.readiness.logged_statement import NO_ENGINE_SUBSTITUTION, LoggedStatement
+from relay.audit.readiness.logged_statement import LoggedStatement
 
-_MYSQL_ENGINES: Final = frozenset(
-    ("innodb", "myisam", "memory", "heap", "mrg_myisam", "merge", "csv", "archive", "blackhole", "performance_schema")
-)
-_MARIADB_ENGINES: Final = _MYSQL_ENGINES | {
-    "aria",
-    "sequence",
-    "spider",
-    "connect",
-    "rocksdb",
-    "mroonga",
-    "columnstore",
-    "s3",
-}
-_EVER_ENGINES: Final = _MARIADB_ENGINES | {
-    "isam", "bdb", "berkeleydb", "gemini", "innobase", "ndb", "ndbcluster", "federated", "example", "falcon", "maria", "pbxt",
-    "tokudb", "xtradb", "oqgraph", "sphinxse", "sphinx", "federatedx", "cassandra", "infinidb", "brighthouse", "mrg_isam",
-}  # fmt: skip
+_MYSQL_ENGINES: Final = names_of_engines(lambda engine: engine.in_mysql)
+_MARIADB_ENGINES: Final = names_of_engines(lambda engine: engine.in_mariadb)
+_EVER_ENGINES: Final = names_of_engines()
 _LARGEST_BLOCK_KIB: Final = 16
-_TRANSACTIONAL_PARTITIONS: Final = frozenset(("innodb", "ndb", "ndbcluster"))
 
 
 def _engines(statement: LoggedStatement) -> list[str]:
@@ -48,7 +35,11 @@ def _is_strict(statement: LoggedStatement) -> bool:
 
 def _partitions_myisam(statement: LoggedStatement) -> bool:
     engines = _engines(statement)
-    return statement.has("PARTITION", "BY") and bool(engines) and engines[0] not in _TRANSACTIONAL_PARTITIONS
+    return (
+        statement.has("PARTITION", "BY")
+        and bool(engines)
+        and engines[0] not in names_of_engines(lambda engine: engine.partitions)
+    )
 
 
 def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> bool:

@@ -6,12 +6,13 @@ Everything is written beside it first, synced, and renamed. What a killed run le
 import json
 import os
 import secrets
-import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+
+from relay.disk.file_calls import make_new_directory, remove_directory, remove_tree, rename, write_new_text
 
 SUMMARY: Final = "audit.json"
 REPORT: Final = "report.html"
@@ -40,8 +41,8 @@ def check_output(out: Path, *, replace: bool) -> None:
         raise OutputRefused(f"there is no directory {parent} for {out.name} to be made in.")
     probe = parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-probe"
     try:
-        probe.mkdir()
-        probe.rmdir()
+        make_new_directory(probe)
+        remove_directory(probe)
     except OSError as error:
         raise OutputRefused(f"nothing can be made in {parent}: {error.strerror}.") from None
 
@@ -55,21 +56,20 @@ def written_whole(out: Path, *, replace: bool = True) -> Iterator[Path]:
     out = out.resolve()  # what a link names is made, not the link
     _clear_away(out)
     partial = out.parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-    partial.mkdir(mode=0o750)
+    make_new_directory(partial)
     try:
         yield partial
         _sync_tree(partial)
         _put(partial, out, replace)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove(partial)
         raise
     _sync(out.parent)
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes a new file that its group may read."""
-    with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o640)) as file:
-        file.write(text)
+    write_new_text(path, text)
 
 
 def write_summary(directory: Path, summary: dict[str, object]) -> None:
@@ -79,16 +79,16 @@ def write_summary(directory: Path, summary: dict[str, object]) -> None:
 
 def _put(partial: Path, out: Path, replace: bool) -> None:
     if not out.exists() or not os.listdir(out):
-        os.rename(partial, out)  # over an empty directory too
+        rename(partial, out)  # over an empty directory too
         return
     if SUMMARY not in os.listdir(out):
         raise OutputRefused(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
     if not replace:
         raise OutputRefused(f"another audit was written to {out} while this one ran; nothing in it was touched.")
     old = partial.with_name(f"{partial.name}.old")
-    os.rename(out, old)
-    os.rename(partial, out)
-    shutil.rmtree(old, ignore_errors=True)
+    rename(out, old)
+    rename(partial, out)
+    _remove(old)
 
 
 def _clear_away(out: Path) -> None:
@@ -101,9 +101,14 @@ def _clear_away(out: Path) -> None:
         if process.isdecimal() and _lives(int(process)):
             continue
         if path.name.endswith(".old") and not out.exists():
-            os.rename(path, out)
+            rename(path, out)
         else:
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
+
+
+def _remove(directory: Path) -> None:
+    with suppress(OSError):
+        remove_tree(directory)
 
 
 def _lives(process: int) -> bool:

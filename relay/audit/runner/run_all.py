@@ -17,6 +17,7 @@ from relay.audit.runner.facts_read import facts_read
 from relay.audit.runner.job import Job
 from relay.audit.runner.output import INDEX, write_summary, write_text, written_whole
 from relay.audit.runner.run_job import run_in
+from relay.disk.file_calls import make_new_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def run_all(
             outcomes = []
             for job in jobs:
                 if job.name not in left_out:
-                    (directory / job.name).mkdir(mode=0o750)
+                    make_new_directory(directory / job.name)
                     outcomes.append(_run(audit, job, directory, out))
             took = time.monotonic() - begun
             facts = [*facts_read(audit), Fact("took", span(took), {"took_seconds": round(took, 3)})]

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from relay.audit.report.content import Fact
 from relay.audit.report.page import html
@@ -16,8 +18,7 @@ from relay.audit.runner.audit_outcome import Outcome, page_of, summary
 from relay.audit.runner.audit_result import SEVERITIES, AuditOptions, AuditResult
 from relay.audit.runner.facts_read import completeness, facts_read, unread_places
 from relay.audit.runner.job import Job
-from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
-from relay.audit.runner.written_frame import write_frame
+from relay.audit.runner.output import REPORT, OutputRefused, write_summary, write_text, written_whole
 
 _MODULES: Final = {"history": "row_history", "hot-keys": "hot_keys"}
 """Jobs whose module has another name."""
@@ -98,3 +99,21 @@ def _write_findings(audit: Audit, result: AuditResult, directory: Path) -> None:
     ]
     frame = audit.frame_of(_FINDINGS_SCHEMA, rows).coalesce(1)
     write_frame(frame, directory / "findings.parquet")
+
+
+def write_frame(frame: DataFrame, path: Path) -> None:
+    """Writes it, and looks whether all of it is there.
+
+    Where the directory is not the same for all of a cluster, each executor writes to its own disk, and Spark calls that
+    done. Raises: OutputRefused.
+    """
+    counted = Observation()
+    observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+    observed.write.mode("error").parquet(path.absolute().as_uri())
+    rows = int(counted.get["rows"])
+    found = sum(pq.read_metadata(part).num_rows for part in path.glob("*.parquet"))
+    if found != rows:
+        raise OutputRefused(
+            f"executors wrote {rows} rows to {path.name}, and {found} of them are in {path.parent.parent} here: the directory is "
+            "not the same for all of the cluster. Name one, with --out, that the driver and all executors mount at the same path."
+        )

@@ -8,31 +8,10 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from protocol.sql.engines import has_transactions
 from relay.audit.plan.recorded import recorded_schema
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import Store
-
-TRANSACTIONAL: Final = frozenset(
-    {"innodb", "xtradb", "ndb", "ndbcluster", "tokudb", "rocksdb", "falcon", "bdb", "berkeleydb"}
-)
-NON_TRANSACTIONAL: Final = frozenset(
-    {
-        *(
-            "myisam",
-            "aria",
-            "maria",
-            "memory",
-            "heap",
-            "csv",
-            "archive",
-            "merge",
-            "mrg_myisam",
-            "blackhole",
-            "federated",
-        ),
-        *("isam", "example", "sequence", "s3", "columnstore", "spider", "connect", "mroonga", "sphinx", "oqgraph"),
-    }
-)
 
 Place = tuple[int, int]
 """(number of the file among those that are audited, offset in it)."""
@@ -73,8 +52,7 @@ class Closed:
 
 def of_name(name: str, known_by: str) -> Engine:
     """The engine of this name."""
-    lower = name.lower()
-    return Engine(True if lower in TRANSACTIONAL else False if lower in NON_TRANSACTIONAL else None, name, known_by)
+    return Engine(has_transactions(name), name, known_by)
 
 
 def recorded_engines(store: Store, files: Sequence[AuditedFile]) -> list[EngineSpan]:

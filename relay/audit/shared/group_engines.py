@@ -6,12 +6,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from protocol.sql.engines import names_of_engines
 from relay.audit.plan.packed_store import store_of
 from relay.audit.runner.audit import Audit
 from relay.audit.shared.engines import (
     HIGH,
-    NON_TRANSACTIONAL,
-    TRANSACTIONAL,
     Closed,
     EngineSpan,
     engine_spans,
@@ -129,7 +128,7 @@ def _place(offset: Column) -> Column:
 def _defined(changes: DataFrame) -> list[EngineSpan]:
     """The statements that give a table an engine of another kind than the one before, each up to the next such statement."""
     name = F.lower("engine")
-    kind = F.when(name.isin(sorted(TRANSACTIONAL)), True).when(name.isin(sorted(NON_TRANSACTIONAL)), False)
+    kind = F.when(name.isin(_names(True)), True).when(name.isin(_names(False)), False)
     order = Window.partitionBy("table").orderBy("place")
     turns = (
         changes.where("format = 'definition' AND engine IS NOT NULL")
@@ -184,3 +183,7 @@ def _with_engines(audit: Audit, changes: DataFrame, engines: list[EngineSpan]) -
     return made.join(F.broadcast(known), there, "left").select(
         "file", "start", "position", "time", "table", "format", "transactional"
     )
+
+
+def _names(transactions: bool) -> list[str]:
+    return sorted(names_of_engines(lambda engine: engine.transactions is transactions))

@@ -11,13 +11,16 @@ from uuid import UUID
 
 from protocol.binlog.description import describe_event
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import FormatDescription, decode_format_description, query_post_header_length
+from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.binlog.header import decode_header
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.binlog.mariadb_gtid import COMPLETED_XA, GROUP_COMMIT_ID, PREPARED_XA, MariadbGtid
+from protocol.binlog.query import query_post
+from protocol.binlog.rows_event import ROWS_EVENTS
 from protocol.binlog.statement_text import one_line
 from protocol.binlog.table_map import decode_table_map
 from protocol.errors import Malformed
+from protocol.kernel.codes import QUERY_POST
 
 # Enough for every server's working set of tables and statements; a file made to fill memory is dropped at this line.
 _CACHE_LIMIT: Final = 4096
@@ -85,12 +88,13 @@ class EventDetail:
             EventType.ANONYMOUS_GTID: self._mysql_gtid,
             EventType.ANNOTATE_ROWS: self._annotate_rows,
         }
-        if query_post_header_length(format) == 13:
+        if query_post(EventType.QUERY, format.post_header_length(EventType.QUERY)) == QUERY_POST:
             self._shortcuts[EventType.QUERY] = self._query
         if format.post_header_length(EventType.TABLE_MAP) == 8:
             self._shortcuts[EventType.TABLE_MAP] = self._table_map
-            for code in (23, 24, 25, 30, 31, 32, 39, *range(166, 172)):
-                self._shortcuts[code] = self._rows
+            self._shortcuts |= dict.fromkeys(
+                [code for code in ROWS_EVENTS if code >= EventType.WRITE_ROWS_V1], self._rows
+            )
 
     def _forget_tables(self) -> None:
         self._table_text.clear()
@@ -154,7 +158,7 @@ class EventDetail:
             if self._format is not None and not text.startswith("unreadable"):
                 if len(self._table_name) >= _CACHE_LIMIT:
                     self._forget_tables()
-                table = decode_table_map(body, self._format)
+                table = decode_table_map(body)
                 name = f"{one_line(table.schema.encode())}.{one_line(table.table.encode())}"
                 if self._table_name.get(body[:6]) != name:
                     # A table id that is used again, after a restart or an overflow, means another table now: the texts

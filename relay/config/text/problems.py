@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+from protocol.printable import printable
+
+_MOST_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +18,8 @@ class Problem:
     instead: str
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.what}. {self.instead}" if self.instead else f"{self.key}: {self.what}"
+        text = f"{self.key}: {self.what}. {self.instead}" if self.instead else f"{self.key}: {self.what}"
+        return printable(text, _MOST_BYTES)
 
 
 class ConfigError(Exception):

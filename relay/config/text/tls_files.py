@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from protocol.auth.rsa_key import ServerKey
 from relay.config.text.passwords import warn_of_open_file
 from relay.config.text.problems import Findings
 from relay.config.text.source_list import own_values, sources_in
-from relay.config.text.toml_text import accounts_in
+from relay.config.text.toml_text import SERVER_FILES, accounts_in
 from relay.process.certificates import CertificateError, ServerTls, load_server_tls
 
 _TLS_FILES: Final = ("tls_cert", "tls_key", "tls_client_ca")
-_SSL_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key")
+_TLS_KEYS: Final = frozenset(("ssl_ca", "ssl_cert", "ssl_key"))
 
 
 def load_listen_tls(data: Mapping[str, Any], findings: Findings) -> ServerTls | None:
@@ -58,13 +59,14 @@ def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
     """The way to the source: files that cannot be read, options that do not go together."""
     for name, source, first in sources_in(data):
         own = own_values(source, first)
-        if source.get("kind") == "server" and (first is None or own.keys() & {"ssl_mode", *_SSL_FILES}):
-            _check_source(name, source, findings)
+        if source.get("kind") == "server" and (first is None or own.keys() & {"ssl_mode", *SERVER_FILES}):
+            check_server_files(name, source, findings)
 
 
-def _check_source(name: str, source: Mapping[str, Any], findings: Findings) -> None:
+def check_server_files(name: str, source: Mapping[str, Any], findings: Findings) -> None:
+    """The files by which a server proves to be itself, and we to it. name: of its section."""
     mode = source.get("ssl_mode", "preferred")
-    given = [key for key in _SSL_FILES if key in source]
+    given = [key for key in SERVER_FILES if key in source]
     for key in given:
         file = source[key]
         try:
@@ -79,8 +81,35 @@ def _check_source(name: str, source: Mapping[str, Any], findings: Findings) -> N
     for one, other in (("ssl_cert", "ssl_key"), ("ssl_key", "ssl_cert")):
         if one in source and other not in source:
             findings.problem(f"{name}.{other}", f"is missing, and {one} is given", "Write both, or none")
-    if mode == "disabled" and given:
-        findings.warning(f"{name}.{given[0]}", 'is not used: ssl_mode is "disabled"', "Take one of them out")
+    if "public_key" in given:
+        _check_public_key(name, Path(str(source["public_key"])), mode, findings)
+    unused = [key for key in given if key in _TLS_KEYS]
+    if mode == "disabled" and unused:
+        findings.warning(f"{name}.{unused[0]}", 'is not used: ssl_mode is "disabled"', "Take one of them out")
+    elif mode == "verify_ca" and "ssl_ca" not in given:
+        what = "is missing: a certificate of any authority of the system passes, whoever has it"
+        findings.problem(
+            f"{name}.ssl_ca", what, 'Name the authority of the server, or write ssl_mode = "verify_identity"'
+        )
     elif "ssl_ca" in given and mode in ("preferred", "required"):
         what = f'is not used: ssl_mode "{mode}" checks no certificate'
         findings.warning(f"{name}.ssl_ca", what, 'Write ssl_mode = "verify_ca" or "verify_identity"')
+
+
+def _check_public_key(name: str, file: Path, mode: object, findings: Findings) -> None:
+    """A server takes a password that is encrypted with its key on connections without TLS only."""
+    key = f"{name}.public_key"
+    try:
+        ServerKey.from_pem(file.read_bytes())
+    except OSError:
+        return  # said of all files
+    except ValueError as error:
+        findings.problem(
+            key, f"{file} cannot be used: {error}", "MySQL keeps its own as public_key.pem in its data directory"
+        )
+        return
+    if mode == "preferred":
+        what = "is used only as long as the server offers no TLS"
+        findings.warning(key, what, 'Write ssl_mode = "disabled", or ssl_mode = "verify_ca" with ssl_ca in its place')
+    elif mode != "disabled":
+        findings.warning(key, f'is not used: ssl_mode "{mode}" asks for TLS', "Take it out")

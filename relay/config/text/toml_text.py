@@ -50,8 +50,10 @@ def _toml_place(message: str, text: str) -> tuple[str, str]:
     return f"line {len(lines)}, column {len(lines[-1]) + 1}", message.removesuffix(" (at end of document)")
 
 
+SERVER_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key", "public_key")
+"""Of a section that names a server that we log in to."""
 _PATH_KEYS: Final = {
-    "source": ("path", "password_file", "ssl_ca", "ssl_cert", "ssl_key"),
+    "source": ("path", "password_file", *SERVER_FILES),
     "archive": ("dir",),
     "listen": ("tls_cert", "tls_key", "tls_client_ca"),
     "http": ("tls_cert", "tls_key", "token_file"),
@@ -69,6 +71,11 @@ def _resolve_paths(data: dict[str, Any], base: Path) -> None:
             for key in keys:
                 if isinstance(section, dict) and isinstance(section.get(key), str) and section[key]:
                     section[key] = str(base / Path(section[key]).expanduser())
+    feed = data.get("feed")
+    source = feed.get("source") if isinstance(feed, dict) else None
+    for key in ("password_file", *SERVER_FILES):
+        if isinstance(source, dict) and isinstance(source.get(key), str) and source[key]:
+            source[key] = str(base / Path(source[key]).expanduser())
     archive = data.get("archive")
     for name, keys in _ARCHIVE_PATH_KEYS.items():
         section = archive.get(name) if isinstance(archive, dict) else None

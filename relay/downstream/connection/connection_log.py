@@ -1,6 +1,5 @@
 """What the log says of one connection."""
 
-import asyncio
 from typing import Final
 
 import structlog
@@ -9,10 +8,11 @@ from protocol.commands import BinlogDump
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.position import Position
+from protocol.printable import printable
 from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements import Request
 from relay.downstream.connection.client import Client
-from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.connection.line_bounds import BoundedLogger, LineBounds
 from relay.downstream.request.refusal import shown_name
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.dump import Dump
@@ -24,15 +24,12 @@ _SHOWN_CHARACTERS: Final = 100
 class ConnectionLog:
     """Writes the lines of one connection, which are about `client`, each with what tells it from other connections.
 
-    Until its login a client is a stranger, who may come as often as he likes: of his refusals `strangers` says how many
-    are written.
+    `bounds`: how many are written of one account, and of all that have not logged in. What a fault of ours causes is always written.
     """
 
-    def __init__(self, client: Client, strangers: StrangerLog) -> None:
+    def __init__(self, client: Client, bounds: LineBounds) -> None:
         self._client = client
-        self._strangers = strangers
-        self._loop = asyncio.get_running_loop()
-        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
+        self._log = BoundedLogger(structlog.get_logger("relay.downstream"), bounds, lambda: client.user)
 
     # --- coming and going -------------------------------------------------------------------------------------------
 
@@ -43,19 +40,19 @@ class ConnectionLog:
             # A blocked address was named when the block began; it may come a thousand times a second.
             self._log.debug("connection_refused", reason=error.message)
         else:
-            self.stranger("connection_refused", reason=error.message)
+            self._log.warning("connection_refused", reason=error.message)
 
     def greeted(self) -> None:
         """From now on its lines have its number."""
         self._log = self._log.bind(connection_id=self._client.connection_id, replica_address=self._client.address)
 
-    def stranger(self, event: str, **fields: object) -> None:
-        """A warning about a peer that has not logged in, unless there were very many."""
-        left_out = self._strangers.left_out(self._loop.time())
-        if left_out:
-            fields["left_out"] = left_out
-        if left_out is not None:
-            self._log.warning(event, **fields)
+    def sent_away_before_login(self) -> None:
+        """It is closed: its address has most connections that have not logged in, and there are too many."""
+        self._log.warning("stranger_sent_away", note="listen.max_unauthenticated")
+
+    def evicted(self, newcomer: str) -> None:
+        """It had logged in, and is closed as its account has most connections. newcomer: the user that gets its place."""
+        self._log.warning("connection_evicted", user=self._client.user, newcomer=newcomer)
 
     def happened(self, event: Event) -> None:
         """What the protocol machine tells of it; nothing of what is no news."""
@@ -74,7 +71,7 @@ class ConnectionLog:
 
     def _logged_in(self, event: LoggedIn) -> None:
         said = {
-            key.lstrip("_"): "".join(c if c.isprintable() else "?" for c in event.attributes[key][:_SHOWN_CHARACTERS])
+            key.lstrip("_"): printable(event.attributes[key], _SHOWN_CHARACTERS)
             for key in ("program_name", "_client_version")
             if key in event.attributes
         }
@@ -90,11 +87,42 @@ class ConnectionLog:
         if self._client.user:
             self._log.warning("connection_ended", user=self._client.user, **fields)
         else:
-            self.stranger("connection_ended", user="", **fields)
+            self._log.warning("connection_ended", user="", **fields)
+
+    def memory_exceeded(self, error: AnsweredError, held_bytes: int) -> None:
+        """It is ended for what it makes the relay hold in memory."""
+        self._log.warning(
+            "memory_budget_exceeded",
+            user=self._client.user,
+            held_bytes=held_bytes,
+            why=error.message,
+            advice="Look at what this client does: it may send requests it does not finish, or read no answers. If all of that is "
+            "wanted, give memory.budget of relay.toml more, and MemoryMax with it (docs/RUNNING.md).",
+        )
 
     def closed(self) -> None:
         """It ended without a stream."""
         self._log.debug("connection_closed", user=self._client.user)
+
+    def killed(self, connection_id: int, user: str) -> None:
+        """It has ended the connection with this number, of this user."""
+        self._log.info(
+            "connection_killed", killed_connection_id=connection_id, user=self._client.user, killed_user=user
+        )
+
+    def shares(self, event: str, others: list[Client], advice: str) -> None:
+        """Its stream begins while others, connected, say that they are the same."""
+        self._log.warning(
+            event,
+            user=self._client.user,
+            server_id=self._client.server_id,
+            uuid=self._client.replica_uuid,
+            other_address=others[0].address,
+            other_user=others[0].user,
+            other_uuid=others[0].replica_uuid,
+            others=len(others),
+            advice=advice,
+        )
 
     # --- its streams ------------------------------------------------------------------------------------------------
 

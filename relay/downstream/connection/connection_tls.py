@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from protocol.auth.authenticator import Channel
-from relay.downstream.connection.server_tls import TlsTransport, tls_trouble
 from relay.process.background import OnFault, begin_task
 from relay.process.certificates import ServerTls
+from relay.process.tls_transport import TlsTransport, tls_trouble
 
 
 class TlsBroken(Exception):
@@ -20,7 +20,8 @@ class ConnectionTls:
 
     transport: the socket's. offered: what the greeting promised: a reload meanwhile changes nothing. received: what came
     behind the request: from there on everything is TLS. secured: called once, later, with what protects the connection, or
-    with why nothing does; not after `drop`. on_fault: called with an exception that nobody foresaw.
+    with why nothing does; not after `drop`. more: called where more has come than is decrypted at once: `received(b"")`
+    has the rest. on_fault: called with an exception that nobody foresaw.
     """
 
     def __init__(
@@ -30,9 +31,10 @@ class ConnectionTls:
         received: bytes,
         threads: Executor,
         secured: Callable[["ConnectionTls", Channel | TlsBroken], None],
+        more: Callable[["ConnectionTls"], None],
         on_fault: OnFault,
     ) -> None:
-        self.transport = TlsTransport(transport, offered.context, received)
+        self.transport = TlsTransport(transport, offered.context, received, lambda: more(self))
         """Nothing may be written to it before the handshake is done."""
         self._certificate_digest = offered.digest
         self._secured = secured

@@ -13,7 +13,7 @@ class Deadline:
 
     def __init__(self, passed: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._passed = passed
+        self._passed: Callable[[], None] | None = passed
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         """What the timer was set to; its own `when()` may be a millisecond later, to which uvloop rounds."""
@@ -32,6 +32,12 @@ class Deadline:
             self._timer.cancel()
             self._timer = None
 
+    def forget(self) -> None:
+        """Watches nothing, and knows nobody to call any more."""
+        self.cancel()
+        self._passed = None
+
     def _fire(self) -> None:
         self._timer = None
-        self._passed()
+        if self._passed is not None:
+            self._passed()

@@ -2,12 +2,11 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address
 from typing import Final
 
-from protocol.auth.host_pattern import plain_address
 from protocol.errors import AnsweredError, ErrorCode
 from protocol.source_side.connection_terms import Ruling
+from relay.fairness.address_group import address_group
 
 # Of one address; the first guess is free, people mistype.
 _FIRST_HOLD_S: Final = 0.1
@@ -17,8 +16,6 @@ _FORGOTTEN_AFTER_S: Final = 600.0
 _MAX_ADDRESSES: Final = 10_000
 # Of one address, with a count of its own each; the rest share one.
 _MAX_USERS: Final = 8
-# Whoever has one IPv6 address has all 2**64 of its network.
-_IPV6_NETWORK: Final = 64
 
 
 @dataclass(slots=True)
@@ -53,22 +50,28 @@ class LoginGuard:
         self.block_s = block_s
         # The oldest failure first; memory is bounded by forgetting it.
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        # Where somebody has logged in, the latest last.
+        self._known: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._failures)
 
     def refusal(self, address: str, now: float) -> AnsweredError | None:
         """The error for a connection from a blocked address, in a server's words."""
-        failures = self._failures.get(_network_of(address))
+        failures = self._failures.get(address_group(address))
         if failures is None or now >= failures.blocked_until:
             return None
         text = f"Host '{address}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'"
         return AnsweredError(ErrorCode.ER_HOST_IS_BLOCKED, text)
 
+    def knows(self, address: str) -> bool:
+        """Whether somebody has logged in from there."""
+        return address_group(address) in self._known
+
     def rule(self, address: str, now: float, *, user: str, accepted: bool) -> Ruling:
         """Counts a verdict. A right password is answered as late as a wrong one, or the delay would tell them apart;
         while the address is blocked, it is refused too: its connections may have been opened before."""
-        key = _network_of(address)
+        key = address_group(address)
         failures = self._failures.get(key)
         if failures is not None and failures.blocked_until <= now and self._is_over(failures, now):
             del self._failures[key]
@@ -78,6 +81,10 @@ class LoginGuard:
         if blocked is not None:
             return Ruling(hold_s, blocked)
         if accepted:
+            self._known[key] = None
+            self._known.move_to_end(key)
+            if len(self._known) > _MAX_ADDRESSES:
+                self._known.popitem(last=False)
             if failures is not None:
                 failures.forgive(user)
                 if not failures.by_user:
@@ -107,11 +114,3 @@ def _hold_s(failures: int) -> float:
     if failures == 0:
         return 0.0
     return min(_FIRST_HOLD_S * 2.0 ** min(failures - 1, 16), _LONGEST_HOLD_S)
-
-
-def _network_of(address: str) -> str:
-    """What failures are counted by: the address, or the network of an IPv6 one."""
-    parsed = plain_address(address)
-    if isinstance(parsed, IPv6Address) and not parsed.is_loopback:
-        return str(IPv6Address(int(parsed) >> 64 << 64)) + f"/{_IPV6_NETWORK}"
-    return str(parsed) if parsed is not None else address

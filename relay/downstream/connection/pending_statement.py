@@ -53,7 +53,7 @@ class PendingStatement:
         try:
             answer = _interrupted() if self._is_interrupted else await self._find()
         except AnsweredError as error:
-            answer = error
+            answer = error.without_trace()
         except asyncio.CancelledError:
             if not self._is_interrupted:
                 raise

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from typing import Final, Protocol, cast
@@ -29,25 +30,30 @@ from protocol.source_side.connection_events import (
     TlsRequested,
 )
 from protocol.source_side.connection_states import State
-from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling, TurnTime
 from protocol.source_side.machine import SourceSide
 from protocol.statements import GivenAnswer, Request, SourceFacts
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.connection_log import ConnectionLog
+from relay.downstream.connection.connection_memory import ConnectionMemory
 from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
 from relay.downstream.connection.deadline import Deadline
+from relay.downstream.connection.line_bounds import LineBounds
 from relay.downstream.connection.peer_socket import PeerSocket
 from relay.downstream.connection.pending_statement import PendingStatement
-from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.connection.traffic import Traffic
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import INTERNAL_ERROR, SetUpMissing, refusal
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, admit
 from relay.downstream.stream.dump import Dump
+from relay.fairness.fair_pool import TURN, taking
+from relay.fairness.fair_queue import Turn
+from relay.fairness.rounds import Rounds
 from relay.process.background import begin_task, guarded
 from relay.process.certificates import ServerTls
+from relay.process.memory_budget import MemoryBudget
 
 # After so many buffers from one client the others get their turn.
 _FULL_READS_A_TURN: Final = 4
@@ -89,7 +95,9 @@ class SessionHost(Protocol):
     limits: Limits
     acknowledgement_sums: AcknowledgementSums
     traffic: Traffic
-    stranger_log: StrangerLog
+    line_bounds: LineBounds
+    memory: MemoryBudget
+    rounds: Rounds
 
     @property
     def mirror(self) -> SessionArchive:
@@ -101,8 +109,8 @@ class SessionHost(Protocol):
     def rule_login(self, session: "Session", user: str, account: Account | None) -> Ruling:
         """A verdict on a login as `user`: counted, when it may be told, and what the account is served from then on."""
 
-    def spoke(self, session: "Session") -> None:
-        """Its first bytes came."""
+    def turn_of(self, session: "Session") -> Turn:
+        """By whose turn threads work for it."""
 
     def gone(self, session: "Session") -> None:
         """The connection ended."""
@@ -128,11 +136,12 @@ class Session(asyncio.BufferedProtocol):
         """Of an account whose view is not open, who answers its statements: it is served nothing. None: as what is served."""
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self.log = ConnectionLog(self.client, host.stranger_log)
+        self.log = ConnectionLog(self.client, host.line_bounds)
         self._transport: asyncio.Transport | None = None
         time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
         self._deadline = Deadline(time_passed)
-        self._turn: asyncio.Handle | None = None
+        self._take_back_turn: Callable[[], object] | None = None
+        """While commands wait for a turn."""
         self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
         self._statement: PendingStatement | None = None
@@ -140,11 +149,10 @@ class Session(asyncio.BufferedProtocol):
         self._tls: ConnectionTls | None = None
         self.write_paused = False
         self._peer = PeerSocket(None)
+        self._memory: ConnectionMemory | None = None
         self._closed_by_peer = False
         self.leaving: asyncio.Event | None = None
         """While it is found out what its replica had read when it left; set when that is known."""
-        self._is_silent = True
-        """Whether not a byte came."""
         self._full_reads = 0
         """How many of its last reads filled the buffer."""
         self._counted = (0, 0)
@@ -163,7 +171,6 @@ class Session(asyncio.BufferedProtocol):
         # 0: pause_writing then tells that the buffer which was just given is still in use.
         self._transport.set_write_buffer_limits(high=0)
         self._peer = PeerSocket(transport.get_extra_info("socket"))
-        self._peer.keep_alive()
         peer = transport.get_extra_info("peername")
         self.client.host = str(peer[0]) if peer else ""
         self.client.address = f"{peer[0]}:{peer[1]}" if peer else ""
@@ -176,6 +183,7 @@ class Session(asyncio.BufferedProtocol):
             self._close_soon()
             return
         self.client.connection_id, facts = answer
+        self._memory = ConnectionMemory(self._host.memory, self.client, self._transport, self._let_go)
         self.log.greeted()
         now = self._loop.time()
         # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
@@ -183,11 +191,18 @@ class Session(asyncio.BufferedProtocol):
         self.client.machine = SourceSide(
             connection_id=self.client.connection_id,
             facts=facts,
-            login=LoginTerms(self._host.accounts, os.urandom, offer_tls=self._offered_tls is not None, rule=self._rule),
+            login=LoginTerms(
+                self._host.accounts,
+                os.urandom,
+                offer_tls=self._offered_tls is not None,
+                rule=self._rule,
+                accounts_now=lambda: self._host.accounts,
+            ),
             host=self.client.host,
             now=now,
             wall_offset_s=time.time() - now,
             limits=self._host.limits,
+            turns=TurnTime(time.monotonic, self._host.rounds.length_s, self._host.rounds.has_time),
         )
         self._after([])
 
@@ -199,13 +214,11 @@ class Session(asyncio.BufferedProtocol):
         """Bytes came."""
         self._host.traffic.bytes_received += nbytes
         self.client.last_heard_at = self._loop.time()
-        if self._is_silent:
-            self._is_silent = False
-            self._host.spoke(self)
         # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
         # on meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
-        if self._full_reads == _FULL_READS_A_TURN and self._transport is not None:
+        most = 1 if self._memory is not None and self._memory.is_tight else _FULL_READS_A_TURN
+        if self._full_reads >= most and self._transport is not None:
             self._full_reads = 0
             self._transport.pause_reading()
             self._loop.call_soon(self._read_on)
@@ -240,12 +253,14 @@ class Session(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The socket is full. A client that asks without reading the answers is not listened to."""
         self.write_paused = True
+        self._count_memory()
         if self.dump is None and self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """The socket took everything."""
         self.write_paused = False
+        self._count_memory()
         self._read_on()
         self._schedule_turn()
         if self.dump is not None:
@@ -271,6 +286,19 @@ class Session(asyncio.BufferedProtocol):
         elif not self._said_goodbye:
             self._host.traffic.aborted_clients += 1
         self._host.gone(self)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing of what it held waits for the garbage collector: its parts know each other no more."""
+        if self._memory is not None:
+            self._memory.close()
+        if self.client.machine is not None:
+            self.client.machine.forget()
+        self._deadline.forget()
+        if self._take_back_turn is not None:
+            self._take_back_turn()
+        self.client.machine = self._memory = None
+        self._transport = self._tls = self._statement = self._take_back_turn = None
 
     # --- the machine ----------------------------------------------------------------------------------------------
 
@@ -281,18 +309,25 @@ class Session(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _schedule_turn(self) -> None:
-        """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
+        """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers. A replica that
+        acknowledges need not have read all that was written."""
         machine = self.client.machine
-        if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
+        waits = self._take_back_turn is not None or self._waits_for_reader
+        if machine is not None and machine.has_more_to_do and not waits:
             next_turn = guarded(self._next_turn, "taking commands that were sent ahead", self._broken)
-            self._turn = self._loop.call_soon(next_turn, machine)
+            self._take_back_turn = self._host.rounds.wait(self._host.turn_of(self), partial(next_turn, machine))
 
     def _next_turn(self, machine: SourceSide) -> None:
-        self._turn = None
-        if self.write_paused or self._transport is None or self._transport.is_closing():
+        self._take_back_turn = None
+        if self._waits_for_reader or self._transport is None or self._transport.is_closing():
             return
         self._after(machine.go_on(self._loop.time()))
         self._read_on()
+
+    @property
+    def _waits_for_reader(self) -> bool:
+        """Whether answers were written that the client has not read."""
+        return self.write_paused and self.dump is None
 
     def _after(self, events: list[Event]) -> None:
         """Does what the machine's events ask for, then sends what it has to say."""
@@ -303,6 +338,7 @@ class Session(asyncio.BufferedProtocol):
         closed: Closed | None = None
         for event in events:
             if isinstance(event, StatementRequested):
+                self._host.rounds.requested()
                 find = partial(self._host.answer_request, self, event.request)
                 self._statement = PendingStatement(event.request, find, self._answered, self.log, self._broken)
             elif isinstance(event, TlsRequested):
@@ -311,6 +347,8 @@ class Session(asyncio.BufferedProtocol):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
             elif isinstance(event, DumpRequested):
                 request = self.client.requests_dump(event.request, next(_REQUEST_NUMBERS))
+                if self._memory is not None:
+                    self._memory.requested(event.request)
                 admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
@@ -320,7 +358,12 @@ class Session(asyncio.BufferedProtocol):
             else:
                 if isinstance(event, Registered):
                     self.client.registers(event.replica)
-                self._host.traffic.logins += isinstance(event, LoggedIn)
+                if isinstance(event, LoggedIn) and self._memory is not None:
+                    self._memory.logged_in()
+                if isinstance(event, LoggedIn):
+                    # Before the login its deadline is shorter.
+                    self._peer.keep_alive()
+                    self._host.traffic.logins += 1
                 self._host.traffic.login_failures += isinstance(event, LoginRefused)
                 self.log.happened(event)
                 closed = event if isinstance(event, Closed) else closed
@@ -328,6 +371,7 @@ class Session(asyncio.BufferedProtocol):
         if data and not transport.is_closing():
             transport.write(data)
         self._count(machine, len(data))
+        self._count_memory()
         if closed is not None:
             self._said_goodbye = closed.error is None
             if self._admission is not None:
@@ -338,6 +382,10 @@ class Session(asyncio.BufferedProtocol):
             self._close_soon()
         self._deadline.set(machine.next_deadline())
         self._schedule_turn()
+
+    def _count_memory(self) -> None:
+        if self._memory is not None:
+            self._memory.changed()
 
     def _count(self, machine: SourceSide, sent_bytes: int) -> None:
         traffic = self._host.traffic
@@ -357,7 +405,7 @@ class Session(asyncio.BufferedProtocol):
         transport, machine = self._transport, self.client.machine
         if transport is None or machine is None or transport.is_closing():
             return
-        if not self.write_paused and not machine.holds_unread_commands:
+        if not self._waits_for_reader and not machine.holds_unread_commands:
             transport.resume_reading()
 
     def _close_soon(self) -> None:
@@ -385,7 +433,9 @@ class Session(asyncio.BufferedProtocol):
         """From now on what comes is TLS, also before the handshake's task has begun."""
         offered = self._offered_tls
         assert offered is not None, "the machine asks for what the greeting offered"
-        self._tls = ConnectionTls(transport, offered, received, self._host.handshakes, self._secured, self._broken)
+        with taking(self._host.turn_of(self)):
+            threads, more = self._host.handshakes, guarded(self._more_secured, "opening TLS records", self._broken)
+            self._tls = ConnectionTls(transport, offered, received, threads, self._secured, more, self._broken)
 
     def _secured(self, tls: ConnectionTls, outcome: Channel | TlsBroken) -> None:
         """The handshake is over: TLS is between the socket and the machine, or the connection ends."""
@@ -398,6 +448,9 @@ class Session(asyncio.BufferedProtocol):
         self._transport = tls.transport
         machine.tls_established(outcome)
         # What the client has sent behind its part of the handshake.
+        self._take_secured(tls, b"")
+
+    def _more_secured(self, tls: ConnectionTls) -> None:
         self._take_secured(tls, b"")
 
     def _take_secured(self, tls: ConnectionTls, data: memoryview | bytes) -> None:
@@ -428,6 +481,7 @@ class Session(asyncio.BufferedProtocol):
 
     async def _check(self, machine: SourceSide, work: Work) -> None:
         """What of a login takes milliseconds, in a thread."""
+        TURN.set(self._host.turn_of(self))
         try:
             step = await self._loop.run_in_executor(self._host.checks, work)
         except asyncio.CancelledError:
@@ -473,6 +527,23 @@ class Session(asyncio.BufferedProtocol):
         elif self._transport is not None:
             self._transport.close()
 
+    def _let_go(self) -> None:
+        """Others need the memory that this connection holds. It is told why, where it reads what it is sent and waits for no
+        stream, whose end it would take for the source's."""
+        machine, memory, transport = self.client.machine, self._memory, self._transport
+        if machine is None or memory is None or transport is None:
+            return
+        error = memory.refusal()
+        self.log.memory_exceeded(error, memory.held_bytes)
+        if machine.state in (State.CLOSED, State.DUMPING, State.DUMP_REQUESTED) or transport.get_write_buffer_size():
+            self.abort()
+        else:
+            self._after([machine.break_off(error)])
+        if self._statement is not None:
+            self._statement.drop()
+        machine.forget()
+        self._count_memory()
+
     def interrupt(self) -> None:
         """Ends the statement that is answered, if it only shows something: the connection goes on."""
         if self._statement is not None:
@@ -492,6 +563,7 @@ class Session(asyncio.BufferedProtocol):
 
     async def _admit(self, machine: SourceSide, request: DumpRequest) -> None:
         """Decides about a dump request, and begins the dump."""
+        TURN.set(self._host.turn_of(self))
         try:
             admitted = await admit(self.served, request)
             self._admission = None
@@ -502,7 +574,7 @@ class Session(asyncio.BufferedProtocol):
                 admitted.drop()
             return
         except PositionRefused as error:
-            refused = error
+            refused = error.without_trace()
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -562,6 +634,8 @@ class Session(asyncio.BufferedProtocol):
         dump.close(all_was_read=self._closed_by_peer)
         self._host.traffic.bytes_sent += dump.sent_bytes
         self.served.leave_edge(dump)
+        if self._memory is not None:
+            self._memory.dump_ended()
 
     # --- what the dump calls ----------------------------------------------------------------------------------------
 

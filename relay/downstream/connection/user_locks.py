@@ -30,6 +30,8 @@ class UserLocks:
 
     def __init__(self) -> None:
         self._locks: dict[str, _Lock] = {}
+        self._held: dict[int, dict[str, None]] = {}
+        """The names of each connection's locks, in the order in which it got them."""
         self._awaited: dict[int, str] = {}
         """The lock that a connection waits for."""
 
@@ -60,12 +62,13 @@ class UserLocks:
         """Whether it is had, within the time."""
         lock = self._locks.get(name)
         if lock is None:
-            if sum(one.owner == connection_id for one in self._locks.values()) >= _MOST_LOCKS:
+            if len(self._held.get(connection_id, ())) >= _MOST_LOCKS:
                 raise StatementRefused(
                     ErrorCode.ER_NOT_SUPPORTED_YET,
                     f"binlog-relay gives one connection at most {_MOST_LOCKS} locks: release some",
                 )
             self._locks[name] = _Lock(connection_id)
+            self._held.setdefault(connection_id, {})[name] = None
             return True
         if lock.owner == connection_id:
             lock.times += 1
@@ -81,7 +84,8 @@ class UserLocks:
             await asyncio.wait({turn}, timeout=min(timeout_s, _LONGEST_S) if timeout_s > 0 else _LONGEST_S)
             return turn.done()
         except asyncio.CancelledError:
-            if turn.done():  # it was given the lock, and is not there any more to have it
+            # It was given the lock, and is not there any more to have it; its connection's end may have passed it on already.
+            if turn.done() and name in self._held.get(connection_id, ()):
                 self._release(name)
             raise
         finally:
@@ -123,18 +127,24 @@ class UserLocks:
 
     def release_all(self, connection_id: int) -> int:
         """The connection has no lock any more: how many it had, each as often as it took it."""
-        held = [(name, lock.times) for name, lock in self._locks.items() if lock.owner == connection_id]
-        for name, _times in held:
+        held = list(self._held.get(connection_id, ()))
+        times = sum(self._locks[name].times for name in held)
+        for name in held:
             self._release(name)
-        return sum(times for _name, times in held)
+        return times
 
     def _release(self, name: str) -> None:
         """The lock is the next one's, or nobody's."""
         lock = self._locks[name]
+        held = self._held[lock.owner]
+        del held[name]
+        if not held:
+            del self._held[lock.owner]
         while lock.waiting:
             connection_id, turn = lock.waiting.popleft()
             if not turn.done():
                 lock.owner, lock.times = connection_id, 1
+                self._held.setdefault(connection_id, {})[name] = None
                 turn.set_result(None)
                 return
         del self._locks[name]

@@ -16,6 +16,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek
+from relay.fairness.fair_pool import TURN, taking
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class GtidFilter(ABC):
         self.first_file = first_file
         self.continues = continues
         self._gtids = gtids
+        self._turn = TURN.get()
         self._groups = groups
         self._file: ArchivedFile | None = None
         self._server_id = 0
@@ -129,7 +131,8 @@ class GtidFilter(ABC):
             groups.seek = seek
             found()
 
-        self._gtids.find_seek(self.generation, groups, file.name, done)
+        with taking(self._turn):
+            self._gtids.find_seek(self.generation, groups, file.name, done)
 
     # --- what is next -----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -24,6 +23,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek
 from relay.downstream.request.source_state import SourceState
+from relay.fairness.fair_pool import FairPool
 
 _THREADS: Final = 2
 _PACKED_THREADS: Final = 8
@@ -63,8 +63,8 @@ class GtidLookup:
         self._assigned_uuid = assigned_uuid
         self._gives_all = gives_all
         self._archive = archive
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
-        self._packed_executor = ThreadPoolExecutor(_PACKED_THREADS, thread_name_prefix="packed-lookup")
+        self._executor = FairPool(_THREADS, "gtid-lookup", kept=1)
+        self._packed_executor = FairPool(_PACKED_THREADS, "packed-lookup")
         """For generations with files that may be in a bucket, which some wait for."""
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
@@ -88,7 +88,7 @@ class GtidLookup:
         for executor in (self._executor, self._packed_executor):
             executor.shutdown(wait=False, cancel_futures=True)
 
-    def _threads(self, generations: Iterable[Generation]) -> ThreadPoolExecutor:
+    def _threads(self, generations: Iterable[Generation]) -> FairPool:
         # The oldest files are moved first.
         packed = any(one.files and one.files[0].place is not None for one in generations)
         return self._packed_executor if packed else self._executor
@@ -161,8 +161,8 @@ def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGt
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):
-        mariadb = MariadbHoldings(view.befores, view.executed, view.breaks) if files else None
+        mariadb = MariadbHoldings(view.befores, view.executed, view.breaks, view.unreadable_files) if files else None
     elif files:
         purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
-        mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
+        mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files, view.unreadable_files)
     return ArchivedGtids(generation, files, mysql, mariadb, executed, len(generation.gtids.sources))

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocol.binlog.made_events import gtid_list_event
-from protocol.errors import ErrorCode
-from protocol.gtid.dump_refusals import hole_refused
+from protocol.errors import ErrorCode, Malformed
+from protocol.gtid.dump_refusals import hole_refused, unreadable_refused
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import UNTIL_REACHED, DomainGtid, GtidList, GtidPosition
 from protocol.kernel.gtid_filter import GtidSkip
@@ -148,7 +148,11 @@ class MariadbGroupFilter(GroupFilter):
                 self.refused = hole_refused(self._awaited.position, self._awaited.gtids[skip.hole].domain_id)
             return start
         assert collector is not None
-        collector.take(memoryview(source)[start:end])
+        try:
+            collector.take(memoryview(source)[start:end])
+        except Malformed:
+            self.refused = unreadable_refused(self.file)
+            return start
         if skip.reached >= 0:
             gtid = self._awaited.gtids[skip.reached]
             self.waiting.pop(gtid.domain_id, None)

@@ -31,7 +31,11 @@ class DumpRequest:
     @property
     def identity(self) -> ReplicaIdentity | None:
         """By which the archive remembers what was sent to it; None for a client that is no replica."""
-        return ReplicaIdentity(self.command.server_id, self.uuid) if self.command.server_id else None
+        if not self.command.server_id:
+            return None
+        return ReplicaIdentity.of(
+            self.command.server_id, self.uuid, self.account.user if self.account is not None else ""
+        )
 
     @property
     def is_of_a_library(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ErrorCode, PositionRefused
-from protocol.packets import cut_text
+from protocol.printable import cut_text, printable
 from relay.archive.storage.archive_errors import ArchiveDamaged
 
 # The servers keep an error's text in a field of about 512 bytes and put words of their own before it.
@@ -46,4 +46,4 @@ def set_up_missing(text: str) -> SetUpMissing:
 
 def shown_name(file: str) -> str:
     """A file name as a message shows it: whatever a client sent, bounded and printable."""
-    return cut_text("".join(c if c.isprintable() else "?" for c in file), _MAX_NAME_BYTES).decode()
+    return printable(file, _MAX_NAME_BYTES)

@@ -8,8 +8,8 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import DumpFlag
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.codec import decode_gtid_set
-from protocol.gtid.dump_decision import AnonymousInTheWay, mysql_start
-from protocol.gtid.dump_refusals import anonymous_refused, mode_refused
+from protocol.gtid.dump_decision import AnonymousInTheWay, UnreadableInTheWay, mysql_start
+from protocol.gtid.dump_refusals import anonymous_refused, mode_refused, unreadable_refused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.gtid_filter import GtidSkip
@@ -89,6 +89,8 @@ class MysqlRequest:
             return None
         try:
             start = mysql_start(held, archived.mysql, source_uuids=own, version=self._version, named=named, known=known)
+        except UnreadableInTheWay as met:
+            raise unreadable_refused(archived.files.names[met.number]) from None
         except AnonymousInTheWay as met:
             snapshot = archived.files[met.number]
             raise anonymous_refused(snapshot.name, snapshot.first_anonymous()) from None

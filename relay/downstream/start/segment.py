@@ -1,6 +1,5 @@
 """Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -23,6 +22,7 @@ from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import check_checksum, check_flavour
+from relay.fairness.client_threads import in_turn
 
 _BEGINNING_BYTES: Final = 512
 """Of a file: more than its format description has."""
@@ -130,7 +130,7 @@ class SegmentOpener:
         try:
             if opened.is_packed:
                 await self._host.reads.here(opened, 0, _BEGINNING_BYTES)
-            stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened, file)
+            stored = await in_turn(_read_format_description, opened, file)
         except Malformed as error:
             raise ArchiveDamaged(str(error), file=file.name, offset=FIRST_EVENT, boundary=FIRST_EVENT) from error
         return patch_format_description(

@@ -1,6 +1,5 @@
 """The admission of a dump: what a request is checked for, what it is refused with, and the dump it becomes."""
 
-import asyncio
 import contextlib
 from collections.abc import Iterator
 from typing import Final, Protocol
@@ -26,6 +25,7 @@ from relay.downstream.start.place_after import PlaceSearches
 from relay.downstream.start.segment import Segment, SegmentHost, SegmentOpener, just_removed, missing_file
 from relay.downstream.stream.dump import Dump, DumpOptions, DumpOwner, StreamHost
 from relay.downstream.stream.resume_range import ResumeRange
+from relay.fairness.client_threads import in_turn
 
 _MIN_HEARTBEAT_S: Final = 0.001
 _LONGEST_HEARTBEAT_NS: Final = 10**18
@@ -154,7 +154,7 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     opener.check(request.facts.flavour)
     by_gtid = gtid_request(request, host.gtid_lookup)
     if loses_gtids(host.archive):
-        await asyncio.to_thread(lambda: check_ahead(host.archive, by_gtid.reported(), request.identity))
+        await in_turn(lambda: check_ahead(host.archive, by_gtid.reported(), request.identity))
     wait_s = 0.0 if command.ends_at_end else host.position_wait_s
     try:
         start = await find_gtid_start(by_gtid, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move)

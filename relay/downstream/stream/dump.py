@@ -32,6 +32,7 @@ from relay.downstream.stream.event_packets import EventPackets
 from relay.downstream.stream.filtered_run import FilteredRun
 from relay.downstream.stream.live_edge import LiveEdge
 from relay.downstream.stream.resume_range import ResumeRange
+from relay.fairness.fair_pool import TURN, taking
 
 log = structlog.get_logger("relay.downstream")
 
@@ -55,6 +56,9 @@ class StreamHost(Protocol):
 
     def wait_at_edge(self, dump: "Dump") -> None:
         """`dump.pump` is to be called when the archive grows."""
+
+    def shortest_silence_s(self) -> float:
+        """Between two heartbeats of one stream: all streams share the loop."""
 
 
 class DumpOwner(Protocol):
@@ -136,6 +140,7 @@ class Dump:
         """The next generation is looked for; until it is found, heartbeats go on."""
         self._edge = LiveEdge(self, heartbeat_s=options.heartbeat_s, settles=resume is not None)
         self.sent_bytes = 0
+        self._threads_turn = TURN.get()
         self._enter(segment)
 
     def _enter(self, segment: Segment) -> None:
@@ -369,7 +374,8 @@ class Dump:
                     self._edge.wait()
                 if got < size:
                     read = partial(self._read_done, send, published)
-                    self._reads.read_later(self._segment.opened, offset, size, read)
+                    with taking(self._threads_turn):
+                        self._reads.read_later(self._segment.opened, offset, size, read)
                 else:
                     self._look_ahead(published)
                 return
@@ -465,7 +471,8 @@ class Dump:
         """The next transaction, which is longer than a run, is checked in a thread."""
         opened, file, offset = self._segment.opened, self._file, self._offset
         look = partial(sound_ahead, opened.read_into, file.name, file.checksum, offset, end)
-        self._reads.look_later(opened, look, self._looked_ahead)
+        with taking(self._threads_turn):
+            self._reads.look_later(opened, look, self._looked_ahead)
 
     def _looked_ahead(self, sound_to: int | None, error: Exception | None) -> None:
         self._read_pending = False
@@ -621,6 +628,11 @@ class Dump:
             return
         self._host.wait_at_edge(self)
         self._edge.wait()
+
+    @property
+    def shortest_silence_s(self) -> float:
+        """See `RestingStream`."""
+        return self._host.shortest_silence_s()
 
     def heartbeat(self) -> bytes | None:
         """With the position that the replica counts; None: no such event can be sent here. Ends the dump if it is not known."""

@@ -1,6 +1,8 @@
 """A stream that has sent all there is: the heartbeats it sends meanwhile, and when its replica has stored everything."""
 
 import asyncio
+import weakref
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from protocol.errors import AnsweredError, ErrorCode
@@ -30,6 +32,10 @@ class RestingStream(Protocol):
         """Whether the socket has taken all that was published; such a stream stays so until it is pumped."""
 
     @property
+    def shortest_silence_s(self) -> float:
+        """However short a silence its replica asks for, there is no heartbeat before this one has passed."""
+
+    @property
     def waits_for_store(self) -> bool:
         """Whether a bucket is waited for, so that nothing but a heartbeat can be sent."""
 
@@ -54,7 +60,8 @@ class LiveEdge:
     """
 
     def __init__(self, stream: RestingStream, *, heartbeat_s: float, settles: bool) -> None:
-        self._stream = stream
+        # It has this one: what it keeps, such as a GTID set of 64 MiB, would wait for the garbage collector.
+        self._stream: RestingStream = weakref.proxy(stream)
         self._heartbeat_s = heartbeat_s
         self._settles = settles
         self._loop = asyncio.get_running_loop()
@@ -66,7 +73,7 @@ class LiveEdge:
         """Whether a heartbeat was sent since."""
         self._settle_not_before = 0.0
         self._closed = False
-        self._wake = guarded(self._in_silence, "a stream's silence", self._failed)
+        self._wake: Callable[[], None] = guarded(self._in_silence, "a stream's silence", self._failed)
         self._heartbeat: bytes | None = None
         self._heartbeat_for: Position | None = None
 
@@ -96,6 +103,7 @@ class LiveEdge:
     def close(self) -> None:
         """The stream is over."""
         self._closed = True
+        self._wake = _nothing
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -108,7 +116,7 @@ class LiveEdge:
         if self._settles and not self._taken and not self._stream.waits_for_store:
             dues.append(max(self._last_run + SETTLED_S, self._settle_not_before))
         if dues:
-            due = max(min(dues), self._loop.time() + _SHORTEST_WAIT_S)
+            due = max(min(dues), self._loop.time() + max(_SHORTEST_WAIT_S, self._stream.shortest_silence_s))
             self._timer = self._loop.call_at(due, self._wake)
 
     def _failed(self, _fault: Exception) -> None:
@@ -150,3 +158,7 @@ class LiveEdge:
         if self._heartbeat is not None:
             self._stream.send_heartbeat(self._heartbeat)
             self._settled = self._taken
+
+
+def _nothing() -> None:
+    """What a stream that is over wakes up for."""

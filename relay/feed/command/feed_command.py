@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.disk.file_calls import write_named_text
 
 if TYPE_CHECKING:
     from relay.feed.feed_config import FeedSection
@@ -184,7 +185,7 @@ def report(path: Path, out: Path, days: int) -> None:
         page = feed_page(engine, section, str(path), days)
     try:
         written = out.with_name(f".{out.name}.new")
-        written.write_text(page, encoding="utf-8")
+        write_named_text(written, page)
         written.replace(out)
     except OSError as error:
         raise CommandFailed(f"The report was not written: {error}.", WRONG_USE) from None

@@ -24,6 +24,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import DayTransform
 
+from relay.disk.file_calls import make_named_directory
 from relay.feed.lake.iceberg_files import written_files
 from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
@@ -461,7 +462,7 @@ class IcebergLake:
         self._root = root.rstrip("/")
         self._connection = connection
         if "://" not in self._root:
-            Path(self._root).mkdir(parents=True, exist_ok=True)
+            make_named_directory(Path(self._root))
             self._root = str(Path(self._root).resolve())
         if catalog is None:
             if "://" in self._root:

@@ -19,13 +19,21 @@ from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_numbers import row_numbers
+from relay.feed.snapshot.blocking_login import BROKEN, BlockingLogin
 from relay.schema_history.tables.source_table import TableName
+from relay.upstream.source.answer_bound import ORDINARY, ROWS, AnswerBound
+from relay.upstream.source.source_errors import UpstreamError
+from relay.upstream.source.source_tls import SourceTls
 
 _FLOAT: Final = struct.Struct("f")
 _DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
 _IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
 """Texts of a JSON document, and its numbers that have more than 15 digits."""
+_SHOWN_CHARACTERS: Final = 60
+"""Of a statement in an error."""
+_SHOWN_ERROR: Final = 200
+_NO_SOURCE: Final = "No server does. Check host and port of [feed.source], and what stands between it and the feed."
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
 _ROWS_AT_ONCE: Final = 50_000
@@ -48,23 +56,32 @@ class SourceRows:
     """A connection to the source that reads and never writes."""
 
     def __init__(self, source: FeedSource) -> None:
+        where = f"{source.host}:{source.port}"
         try:
-            self._connection = pymysql.connect(
+            self._connection = BlockingLogin(
+                where=where,
+                tls=SourceTls.of(source, "feed.source"),
+                password=source.password_of(),
                 host=source.host,
                 port=source.port,
                 user=source.user,
-                password=source.password_of(),
                 charset="utf8mb4",
                 autocommit=True,
                 connect_timeout=10,
                 read_timeout=600,
             )
+        except UpstreamError as error:
+            raise FeedStop("source_unreachable", where, f"{error.what}.", error.advice) from None
         except pymysql.err.MySQLError as error:
             raise FeedStop(
                 "source_unreachable",
-                f"{source.host}:{source.port}",
+                where,
                 f"The source said: {error.args[-1]}.",
                 "Correct [feed.source], or give the account SELECT and REPLICATION CLIENT.",
+            ) from None
+        except BROKEN as error:
+            raise FeedStop(
+                "source_unreachable", where, f"It answers with what cannot be: {_shown_error(error)}.", _NO_SOURCE
             ) from None
         self._cursor = self._connection.cursor()
         self._fitting: dict[TableName, int] = {}
@@ -83,56 +100,69 @@ class SourceRows:
         with contextlib.suppress(pymysql.err.Error):
             self._connection.close()
 
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    @contextlib.contextmanager
+    def _asked(self, statement: str, bound: AnswerBound = ORDINARY) -> Iterator[None]:
+        """Around a question and what is made of its answer. Raises: FeedStop for whatever the source answers instead of that."""
+        self._connection.asks(repr(statement[:_SHOWN_CHARACTERS]), bound)
         try:
-            self._cursor.execute(statement, tuple(values))
-            return list(self._cursor.fetchall())
+            yield
         except pymysql.err.MySQLError as error:
             raise _refused(statement, error) from None
+        except UpstreamError as error:
+            self._connection.give_up()
+            raise FeedStop("source_refused", "the source", f"{error.what}.", error.advice) from None
+        except BROKEN as error:
+            self._connection.give_up()
+            text = f"It answered {statement[:_SHOWN_CHARACTERS]!r}… with what cannot be: {_shown_error(error)}."
+            raise FeedStop("source_refused", "the source", text, _NO_SOURCE) from None
+
+    def _run(self, statement: str) -> list[tuple[Any, ...]]:
+        with self._asked(statement):
+            self._cursor.execute(statement, ())
+            return list(self._cursor.fetchall())
 
     def _read(self, statement: str, values: Sequence[Any], most_bytes: int | None = None) -> list[tuple[Any, ...]]:
         """Rows, again where it was this statement that gave way to a writer. `most_bytes`: none behind the one that reaches it."""
         for tries in range(_TRIES + 1):
-            try:
-                with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
-                    cursor.execute(statement, tuple(values))
-                    return next(_portions(cursor, None, most_bytes), [])
-            except pymysql.err.MySQLError as error:
-                if tries == _TRIES or error.args[0] not in _GAVE_WAY:
-                    raise _refused(statement, error) from None
+            with self._asked(statement, ROWS):
+                try:
+                    with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
+                        cursor.execute(statement, tuple(values))
+                        return next(_portions(cursor, None, most_bytes), [])
+                except pymysql.err.MySQLError as error:
+                    if tries == _TRIES or error.args[0] not in _GAVE_WAY:
+                        raise
         return []
 
     def server_id(self) -> int:
         """The server's."""
-        return int(self._run("SELECT @@server_id")[0][0])
+        statement = "SELECT @@server_id"
+        rows = self._run(statement)
+        with self._asked(statement):
+            return int(rows[0][0])
 
     def has_table(self, key: TableName) -> bool:
         """Whether there is such a table. Raises: FeedStop, where the account may not see it."""
-        try:
-            self._cursor.execute(f"SELECT 1 FROM {quoted(key[0])}.{quoted(key[1])} LIMIT 0", ())
-        except pymysql.err.MySQLError as error:
-            if error.args[0] in _NO_TABLE:
-                return False
-            raise _refused("SELECT 1", error) from None
+        with self._asked("SELECT 1"):
+            try:
+                self._cursor.execute(f"SELECT 1 FROM {quoted(key[0])}.{quoted(key[1])} LIMIT 0", ())
+            except pymysql.err.MySQLError as error:
+                if error.args[0] in _NO_TABLE:
+                    return False
+                raise
         return True
 
     def end(self) -> tuple[str, int]:
         """File and offset of the newest binlog's end."""
         for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
-            try:
-                self._cursor.execute(statement)
-                row = self._cursor.fetchone()
-            except pymysql.err.ProgrammingError:
-                continue
-            except pymysql.err.MySQLError as error:
-                raise FeedStop(
-                    "source_refused",
-                    "the source",
-                    f"{statement}: {error.args[-1]}.",
-                    "Give the account REPLICATION CLIENT.",
-                ) from None
-            if row is not None:
-                return str(row[0]), int(row[1])
+            with self._asked(statement):
+                try:
+                    self._cursor.execute(statement)
+                    row = self._cursor.fetchone()
+                except pymysql.err.ProgrammingError:
+                    continue
+                if row is not None:
+                    return str(row[0]), int(row[1])
         raise FeedStop(
             "source_without_binlog", "the source", "It writes no binlog.", "Name the source that the relay follows."
         )
@@ -158,7 +188,8 @@ class SourceRows:
         )
         width = len(rows.columns)
         size = sum(map(_bytes_of, found))
-        table = lake_table_of([row[:width] for row in found], rows.columns)
+        with self._asked("SELECT"):
+            table = lake_table_of([row[:width] for row in found], rows.columns)
         more = len(found) == limit or size >= _BYTES_AT_ONCE
         if found:
             self._fitting[key] = max(1, _BYTES_AT_ONCE * len(found) // max(size, 1))
@@ -172,13 +203,10 @@ class SourceRows:
         limit = f" LIMIT {most}" if most is not None else ""
         lock = " LOCK IN SHARE MODE" if locked else ""
         statement = f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])}{limit}{lock}"
-        with self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
-            try:
-                cursor.execute(statement, ())
-                for found in _portions(cursor, _ROWS_AT_ONCE, _BYTES_AT_ONCE):
-                    yield lake_table_of(found, rows.columns)
-            except pymysql.err.MySQLError as error:
-                raise _refused(statement, error) from None
+        with self._asked(statement, ROWS), self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
+            cursor.execute(statement, ())
+            for found in _portions(cursor, _ROWS_AT_ONCE, _BYTES_AT_ONCE):
+                yield lake_table_of(found, rows.columns)
 
     def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
         """The rows that have one of these keys, with shared locks."""
@@ -192,7 +220,8 @@ class SourceRows:
                 f"SELECT {columns} FROM {quoted(key[0])}.{quoted(key[1])} WHERE {where} LOCK IN SHARE MODE",
                 [_compared(value, of) for one in some for value, of in zip(one, rows.key_columns, strict=True)],
             )
-        return lake_table_of(found, rows.columns)
+        with self._asked("SELECT"):
+            return lake_table_of(found, rows.columns)
 
 
 def _portions(
@@ -216,11 +245,15 @@ def _bytes_of(row: Sequence[Any]) -> int:
     return sum(len(one) if isinstance(one, str | bytes) else _NUMBER_BYTES for one in row)
 
 
+def _shown_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:_SHOWN_ERROR]}"
+
+
 def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
     return FeedStop(
         "source_refused",
         "the source",
-        f"It said to {statement[:60]!r}…: {error.args[-1]}.",
+        f"It said to {statement[:_SHOWN_CHARACTERS]!r}…: {error.args[-1]}.",
         "The account of [feed.source] needs SELECT on the tables and REPLICATION CLIENT.",
     )
 

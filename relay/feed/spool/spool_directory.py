@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 import weakref
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import duckdb
+
+from relay.disk.file_calls import SECRET_MODE, make_new_file, open_to_read, remove_tree
 
 _PREFIX: Final = "binlog-relay-feed."
 _LOCK: Final = "in-use"
@@ -71,14 +72,14 @@ def remove_left_over(parent: Path) -> list[Path]:
     for one in sorted(parent.glob(_PREFIX + "*")):
         with suppress(OSError):  # another feed removes it, or it is another user's
             if _is_left_over(one):
-                shutil.rmtree(one)
+                remove_tree(one)
                 gone.append(one)
     return gone
 
 
 def _is_left_over(directory: Path) -> bool:
     try:
-        with (directory / _LOCK).open("rb") as lock:
+        with open(open_to_read(directory / _LOCK), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
     except FileNotFoundError:
@@ -91,7 +92,7 @@ def _made(parent: Path) -> tuple[Path, int]:
     """A directory and its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        lock = os.open(path / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = make_new_file(path / _LOCK, SECRET_MODE)
         fcntl.flock(lock, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.stat(path / _LOCK).st_ino == os.fstat(lock).st_ino:
@@ -100,7 +101,8 @@ def _made(parent: Path) -> tuple[Path, int]:
 
 
 def _removed(path: Path, lock: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        remove_tree(path)
     os.close(lock)
 
 

@@ -1,11 +1,13 @@
 """A file of Arrow tables, one behind the other, each of which can be read alone."""
 
 from collections.abc import Callable
+from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from relay.disk.file_calls import SECRET_MODE, open_or_make, remove_file
 from relay.feed.spool.spool_directory import SpoolDirectory
 
 _FORMAT: Final = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -23,8 +25,8 @@ class SpoolFile:
         if self._path is None:
             self._path = self._directory.new_file()
         path = self._path
-        with self._directory.told_when_full(), path.open("ab") as file:
-            start = file.tell()
+        with self._directory.told_when_full(), open(open_or_make(path, SECRET_MODE), "r+b") as file:
+            start = file.seek(0, SEEK_END)
             with pa.ipc.new_stream(file, table.schema, options=_FORMAT) as writer:
                 writer.write_table(table)
         return lambda: _read(path, start)
@@ -32,7 +34,7 @@ class SpoolFile:
     def close(self) -> None:
         """The file is removed."""
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            remove_file(self._path)
             self._path = None
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
+from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
+from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.statements.statement_text import BLANKS, STRINGS
 from relay.schema_history.tables.ddl_parser import parse_ddl
@@ -22,7 +24,6 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     SetCharset,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
 from relay.schema_history.tables.token_cursor import TokenCursor
 
@@ -54,12 +55,10 @@ _OTHER_TABLE: Final = re.compile(
     rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s*{_OTHER_NAME}(?:\s*\.\s*{_OTHER_NAME})?", re.IGNORECASE
 )
 _QUOTED_OR_COMMENT: Final = re.compile(
-    rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--\s|#)[^\n]*", re.DOTALL
+    rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
 _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
-_NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
-_PAD_CHAR_TO_FULL_LENGTH: Final = 1 << 31
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
 _ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
@@ -256,7 +255,7 @@ def _definitions(
     may_be_one: Callable[[], bool],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
-    strict = bool(mode & (1 << 21 | 1 << 22))
+    strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     hides = _HIDES.search(plain) if _ALTERS.match(plain) else None
     version = version_of(start)
@@ -273,8 +272,8 @@ def _definitions(
             text=text,
             time=one["time"],
             version=version,
-            keeps_zero=bool(mode & _NO_AUTO_VALUE_ON_ZERO),
-            pads=bool(mode & _PAD_CHAR_TO_FULL_LENGTH),
+            keeps_zero=bool(mode & NO_AUTO_VALUE_ON_ZERO),
+            pads=bool(mode & PAD_CHAR_TO_FULL_LENGTH),
             **more,
         )
 

@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-BLANK: Final = r"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|(?:--(?=\s|$)|\#)[^\n]*+(?:\n|$))"
+from protocol.sql.lexer import LINE_COMMENT
+
+BLANK: Final = rf"(?:\s|/\*(?![!M])(?>.*?\*/)|/\*M?!\d*|\*/|{LINE_COMMENT})"
 """One blank or comment, with DOTALL; what stands in a comment for certain versions is the statement's."""
 BLANKS: Final = f"(?>{BLANK}*)"
 STRINGS: Final = re.compile(r"'(?>(?:[^'\\]|\\.|'')*)(?:'|\\?$)|\"(?>(?:[^\"\\]|\\.|\"\")*)(?:\"|\\?$)", re.DOTALL)

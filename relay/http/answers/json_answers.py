@@ -34,6 +34,7 @@ def overview(shot: RelaySnapshot, ready_behind_s: float, version: str) -> Json:
         "replicas": replicas(shot, 0, OF_OVERVIEW),
         "ledger": dict(shot.slow.ledger) if shot.slow.ledger is not None else None,
         "scrub": scrub(shot),
+        "memory": asdict(shot.memory),
     }
 
 

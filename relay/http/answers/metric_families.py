@@ -303,6 +303,13 @@ FAMILIES: Final = (
         "use",
     ),
     _process("facts_age_seconds", "gauge", "How old the figures of disk and ledger are."),
+    _process("memory_budget_bytes", "gauge", "`memory.budget`."),
+    _process(
+        "memory_held_bytes",
+        "gauge",
+        "What clients make the relay hold in memory: unfinished requests, unread answers, GTID sets, prepared statements.",
+    ),
+    _process("memory_connections_ended_total", "counter", "Connections that ended because the budget was used up."),
     _process("http_connections", "gauge", "HTTP connections now."),
     _process("http_requests_total", "counter", "HTTP requests that were answered.", "path", "code"),
     _process("http_refusals_total", "counter", "HTTP connections and requests that were refused.", "reason"),
@@ -321,6 +328,9 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 | `/healthz` | `200 ok` while the process lives and its event loop answers. Never needs the token |
 | `/readyz` | `200 ready`, or `503` with a line for each reason. Never needs the token |
 | `/api/v1/…` | the same and more as JSON, described in [openapi.json](openapi.json) (`/api/v1/openapi.json`) |
+
+`/healthz` is answered over the Unix socket `<archive.dir>/<source.name>.health.sock`, too, with or without `[http]`: nobody at a port
+keeps it busy.
 
 `/readyz` says why it is not ready: `archive_failed` (a write failed), `source_not_attached` (nothing is received),
 `source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
@@ -352,8 +362,10 @@ scrape's interval.
 
 A scrape of a relay with 100 replicas takes 9 ms of a processor: 0.2 % of a core at one each 5 s (2 cores of a virtual machine,
 measured while it was busy otherwise; a test fails from 1 % on). A thousand scrapers at once are served from one page, made at most
-twice a second, in 1.6 s, with less than 1 MiB of memory more. Connections beyond `http.max_connections` are closed, requests that do
-not become whole and answers that are not taken end after `http.request_timeout_s`, a head of more than some KiB or any body is refused.
+twice a second, in 1.6 s, with less than 1 MiB of memory more. With more than
+`http.max_connections` the address with most of them loses one, requests that do not become whole and answers that are not taken end
+after `http.request_timeout_s`, a head of more than some KiB or any body is refused.
+
 Again:
 
     pytest -s tests/interop/test_http_monitoring.py -k hundredth

@@ -80,6 +80,9 @@ class MetricsPage:
         yield "start_time_seconds", _one(shot.started_at)
         yield "certificate_expiry_timestamp_seconds", _by(shot.slow.certificates.items())
         yield "facts_age_seconds", _one(time.time() - shot.slow.asked_at) if shot.slow.asked_at else ()
+        yield "memory_budget_bytes", _one(shot.memory.limit_bytes)
+        yield "memory_held_bytes", _one(shot.memory.used_bytes)
+        yield "memory_connections_ended_total", _one(shot.memory.ended)
         yield "http_connections", _one(http_connections)
         yield (
             "http_requests_total",

@@ -168,6 +168,7 @@ def _schemas() -> dict[str, Schema]:
             bytes_written=_WHOLE,
             left_out_files=_WHOLE,
             lost_files=_WHOLE,
+            manifest=_WHOLE,
             trouble=_TEXT_OR_NONE,
         ),
         "History": _object(
@@ -209,6 +210,7 @@ def _schemas() -> dict[str, Schema]:
             replicas=_ref("Replicas"),
             ledger=_or_none(_by_name(_WHOLE)),
             scrub=_ref("Scrub"),
+            memory=_object(limit_bytes=_WHOLE, used_bytes=_WHOLE, most_used_bytes=_WHOLE, holders=_WHOLE, ended=_WHOLE),
         ),
     }
 

@@ -8,6 +8,7 @@ from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
 from relay.mirror.mirror_status import MirrorStatus
 from relay.packed_reads.frame_counts import FrameFacts
+from relay.process.memory_budget import MemoryFacts
 from relay.retention.retention_status import RetentionStatus
 from relay.tiers.tier_status import TierStatus
 from relay.upstream.source.source_status import SourceStatus
@@ -138,6 +139,7 @@ class RelaySnapshot:
     counters: Counters
     slow: SlowFacts
     growth: RateOfGrowth
+    memory: MemoryFacts
 
     @property
     def archive_bytes(self) -> int:

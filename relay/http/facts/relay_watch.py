@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.generation import Generation
+from relay.archive.generation import Generation, GenerationState
 from relay.archive.inspect.scrub import Scrub
 from relay.downstream.clients import Clients
 from relay.http.facts.history import FINE_S, History, HistorySample
 from relay.http.facts.loop_delay import LoopDelay
 from relay.http.facts.relay_snapshot import Counters, GenerationFacts, RelaySnapshot, ReplicaState, ViewState
-from relay.http.facts.replica_roll import MOST_LISTED, ReplicaRoll
+from relay.http.facts.replica_roll import ReplicaRoll
 from relay.http.facts.slow_facts import SlowFactsWatch
 from relay.http.facts.upkeep import Upkeep
 from relay.process.background import guarded
@@ -122,7 +122,7 @@ class RelayWatch:
             generations=tuple(_generation(one) for one in self.archive.all),
             queued_bytes=self.archive.current.queued_bytes,
             views=tuple(_view(name, view) for name, view in self._console.views.items()),
-            replicas=tuple(self._roll.follow(clients)[:MOST_LISTED]),
+            replicas=tuple(self._roll.follow(clients)),
             connected=self._clients.connected,
             scrub=self._scrub.status,
             retention=self._upkeep.retention.picture(),
@@ -155,6 +155,7 @@ class RelayWatch:
             ),
             slow=self.slow.newest,
             growth=self.history.growth,
+            memory=self._clients.memory.facts(),
         )
 
     # --- once a second -----------------------------------------------------------------------------------------------
@@ -208,10 +209,10 @@ def _worst(replicas: Sequence[ReplicaState], of: Callable[[ReplicaState], float 
 
 
 def _generation(one: Generation) -> GenerationFacts:
-    files = one.files
+    files, trouble = one.files, one.write_trouble
     return GenerationFacts(
         number=one.number,
-        state=one.state.value,
+        state=one.state.value if trouble is None else GenerationState.FAILED.value,
         files=len(files),
         bytes=one.held.total_bytes,
         oldest_file=files[0].name if files else "",
@@ -219,7 +220,7 @@ def _generation(one: Generation) -> GenerationFacts:
         first_timestamp=files[0].first_timestamp if files else 0,
         last_timestamp=files[-1].last_timestamp if files else 0,
         damaged_files=len({place.file for place in one.damaged_files.all}),
-        failure=one.failure.what if one.failure is not None else "",
+        failure=trouble.what if trouble is not None else "",
     )
 
 

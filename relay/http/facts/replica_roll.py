@@ -4,17 +4,20 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from relay.archive.archive import Archive
 from relay.downstream.connection.client_status import ClientStatus
+from relay.fairness.shares import fair_part
 from relay.http.facts.relay_snapshot import ReplicaState
 from relay.http.facts.replica_lag import ReplicaLag
 
 MOST_LISTED: Final = 500
-"""So many replicas have lines of their own in metrics; of more, those that are furthest behind."""
+"""So many replicas have lines of their own in metrics; of more, those of each account that are furthest behind."""
 _FORGOTTEN_AFTER_S: Final = 86400.0
 _LONGEST_TEXT: Final = 96
+_ACCOUNT: Final = attrgetter("account")
 
 
 class ReplicaRoll:
@@ -33,7 +36,8 @@ class ReplicaRoll:
             lag.note()
 
     def follow(self, clients: Iterable[ClientStatus]) -> list[ReplicaState]:
-        """All that are known, the furthest behind first. Of two connections of one replica the one that is further behind is told."""
+        """At most MOST_LISTED of those that are known, the furthest behind first. Of two connections of one replica it is the one
+        that is further behind. Who makes up many server_ids hides the replicas of its own account only."""
         now, loop_now = time.time(), asyncio.get_running_loop().time()
         here: dict[tuple[int, str, str, str], ReplicaState] = {}
         for client in clients:
@@ -47,12 +51,13 @@ class ReplicaRoll:
             if facts.state != "registered" and facts.server_id:
                 self._known.pop(identity, None)
                 self._known[identity] = facts
-        for identity, facts in list(self._known.items()):
-            if now - facts.last_seen > _FORGOTTEN_AFTER_S or len(self._known) > MOST_LISTED:
-                del self._known[identity]
-            elif identity not in here:
+        newest_first = [one for one in reversed(self._known.values()) if now - one.last_seen <= _FORGOTTEN_AFTER_S]
+        remembered = fair_part(newest_first, _ACCOUNT, MOST_LISTED)
+        self._known = {one.identity: one for one in reversed(remembered)}
+        for identity, facts in self._known.items():
+            if identity not in here:
                 here[identity] = replace(facts, state="gone", behind_bytes=None, behind_s=None, connection_id=0)
-        return sorted(here.values(), key=_urgency, reverse=True)
+        return fair_part(sorted(here.values(), key=_urgency, reverse=True), _ACCOUNT, MOST_LISTED)
 
     def _facts(self, client: ClientStatus, now: float, loop_now: float) -> ReplicaState:
         view = client.view or ""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.altered_keys import AlteredKeys
 from relay.schema_history.tables.column_types import as_binary, with_charset
 from relay.schema_history.tables.ddl_statement import (
@@ -25,7 +26,6 @@ from relay.schema_history.tables.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.default_text import default_of_type
 from relay.schema_history.tables.source_table import (
     UNKNOWN_CHARSET,

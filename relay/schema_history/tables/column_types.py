@@ -5,9 +5,10 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
+from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.sql_mode import REAL_AS_FLOAT
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
 from relay.schema_history.tables.default_text import default_of_type
 from relay.schema_history.tables.source_table import (
     UNKNOWN_CHARSET,
@@ -17,7 +18,6 @@ from relay.schema_history.tables.source_table import (
     ForeignKey,
 )
 
-_REAL_AS_FLOAT: Final = 1
 _INTEGERS: Final = {
     "TINYINT": "tinyint", "INT1": "tinyint", "BOOL": "tinyint(1)", "BOOLEAN": "tinyint(1)", "SMALLINT": "smallint",
     "INT2": "smallint", "MEDIUMINT": "mediumint", "MIDDLEINT": "mediumint", "INT3": "mediumint", "INT": "int",
@@ -117,7 +117,7 @@ class _Definition:
         elif word in _FLOATS or word == "REAL":
             reader.take()
             if word == "REAL":
-                self._type = "float" if reader.sql_mode & _REAL_AS_FLOAT else "double"
+                self._type = "float" if reader.sql_mode & REAL_AS_FLOAT else "double"
             else:
                 self._type = _FLOATS[word]
             if word == "DOUBLE":

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
+from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
+from protocol.sql.sql_mode import ORACLE, OTHER_GRAMMARS
 from relay.schema_history.tables.column_types import column_definition
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import (
@@ -39,15 +41,11 @@ from relay.schema_history.tables.ddl_statement import (
     SetEngine,
     Statement,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind, sql_tokens
 from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, DefaultCollations, ServerDialect
 from relay.schema_history.tables.source_table import ForeignKey, Key, TableName
 
 # A statement is replayed each time that an archive has grown.
 _KEPT: Final = 8192
-# Modes that change what a type's name means, or the whole grammar.
-_ORACLE: Final = 1 << 9
-_OTHER_GRAMMARS: Final = (1 << 8) | _ORACLE | (1 << 10) | (1 << 11) | (1 << 12) | (1 << 13)
 _NO_TABLES: Final = frozenset(
     ("USER", "ROLE", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "VIEW", "SERVER", "TABLESPACE", "LOGFILE", "UNDO",
      "RESOURCE", "SPATIAL", "INSTANCE", "LIBRARY")
@@ -79,9 +77,9 @@ def parse_ddl(
     """
     dialect = ServerDialect(server_version, collations, explicit_timestamps)
     mariadb = dialect.mariadb
-    if sql_mode & (_ORACLE if mariadb else _OTHER_GRAMMARS):
+    if sql_mode & (ORACLE if mariadb else OTHER_GRAMMARS):
         raise NotSure("a sql_mode with another grammar")
-    if mariadb and sql_mode & _OTHER_GRAMMARS & ~_ORACLE:
+    if mariadb and sql_mode & OTHER_GRAMMARS & ~ORACLE:
         raise NotSure("a sql_mode with another grammar")
     reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, dialect)
     return _Parser(reader).statement()

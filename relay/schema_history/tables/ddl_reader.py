@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.schema_history.tables.default_text import (
     expression_default,
     introduced_default,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
 from relay.schema_history.tables.token_cursor import TokenCursor
 

@@ -18,18 +18,6 @@ WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 """Character sets in which ASCII is not one byte a character."""
 
 
-# Engines that take foreign keys in a statement and forget them.
-_FORGETFUL_ENGINES: Final = frozenset(
-    ("myisam", "isam", "memory", "heap", "csv", "archive", "blackhole", "aria", "mrg_myisam", "merge", "federated",
-     "sequence")
-)  # fmt: skip
-
-
-def takes_foreign_keys(engine: str) -> bool:
-    """Whether tables of this engine may have foreign keys; an engine that nobody named may."""
-    return engine.lower() not in _FORGETFUL_ENGINES
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. `type` as in SHOW CREATE TABLE: `int(10) unsigned`, `enum('a','b')`. Texts are empty where there is none.

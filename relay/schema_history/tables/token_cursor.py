@@ -1,6 +1,6 @@
 """Walks the tokens of a statement. What does not stand where it should makes the statement one that nobody is sure of."""
 
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
 
 

@@ -15,6 +15,7 @@ from relay.config import ServerSource, StartGtid
 from relay.upstream.attach.another_source import file_to_go_on_with
 from relay.upstream.attach.gap_plan import GapPlan, GapRefused, GapRequest
 from relay.upstream.attach.missing_gtids import missing_in_its_files, missing_transactions_error
+from relay.upstream.attach.own_address import is_own_address
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.attach.starting_place import agree_on_start, beyond_the_command
 from relay.upstream.attach.tail_check import compare_tail
@@ -28,7 +29,6 @@ from relay.upstream.source.identity import (
 )
 from relay.upstream.source.log_replica_updates import switched_off
 from relay.upstream.source.open_source import open_source
-from relay.upstream.source.own_address import is_own_address
 from relay.upstream.source.source_errors import TERMINAL, FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
 from relay.upstream.source.source_status import SourceLink

@@ -32,6 +32,8 @@ from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
 
 Open = Callable[[], Awaitable[SourceConnection]]
 _UNKNOWN_STOP: Final = "a source that does not lead on"
+# The ledger's row stays readable, whatever many server_ids an account makes up.
+_MOST_NAMED: Final = 100
 
 
 class GapRefused(Exception):
@@ -152,7 +154,7 @@ class GapPlan:
             missing=of_gtids.missing if of_gtids is not None else "",
             lost=of_gtids.lost if of_gtids is not None else "",
             state=of_gtids.state if of_gtids is not None else None,
-            replicas=_sent_beyond(generation, common.place, request.sent) if common is not None else (),
+            replicas=await _sent_beyond(generation, common.place, request.sent) if common is not None else (),
         )
 
     def _check_kind(self, found: SourceIdentity) -> None:
@@ -332,17 +334,20 @@ def gap_gtids(
     return None
 
 
-def _sent_beyond(generation: Generation, place: Position, connected: Sequence[SentPlace]) -> tuple[str, ...]:
-    """Who was sent what stands behind `place`: who is connected, and who has left marks, as replicas by file and position do."""
+async def _sent_beyond(generation: Generation, place: Position, connected: Sequence[SentPlace]) -> tuple[str, ...]:
+    """Who was sent what comes after `place`: who is connected, and who has left marks, as replicas by file and position do."""
     later = [file.name for file in generation.files if file.number >= binlog_number(place.file)]
+    marks = await asyncio.to_thread(generation.replicas.sent_in, later)
     found: dict[ReplicaIdentity, Position] = {}
-    for sent in (*generation.replicas.sent_in(later), *connected):
+    for sent in (*marks, *connected):
         if sent.place > place:
             found[sent.identity] = max(sent.place, found.get(sent.identity, place))
-    return tuple(
+    named = sorted(found.items(), key=lambda item: (item[0].server_id, item[0].server_uuid))
+    said = tuple(
         f"server_id {identity.server_id}{f' ({identity.server_uuid})' if identity.server_uuid else ''} up to {to}"
-        for identity, to in sorted(found.items(), key=lambda item: (item[0].server_id, item[0].server_uuid))
+        for identity, to in named[:_MOST_NAMED]
     )
+    return said if len(named) <= _MOST_NAMED else (*said, f"{len(named) - _MOST_NAMED} more")
 
 
 def parse_place(text: str) -> Position:

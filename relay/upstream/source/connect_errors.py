@@ -7,8 +7,17 @@ from typing import Final
 
 import pymysql.err
 
-from protocol.greeting import why_no_greeting
+from protocol.auth.client_login import (
+    CLEARTEXT,
+    ClientLogin,
+    LoginWithheld,
+    PasswordTooLong,
+    PasswordWithheld,
+    Peer,
+)
+from protocol.auth.greeting import why_no_greeting
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_tls import SourceTls
 
 AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1275, 1698, 1820, 1862, 2059, 3118, 3159, 3955, 4151}
 # ER_SECURE_TRANSPORT_REQUIRED
@@ -27,6 +36,16 @@ _FOR_NOW: Final = {
     1203: "Raise max_user_connections there, or the account's own limit.",
     1226: "Raise the account's limits there (ALTER USER … WITH MAX_USER_CONNECTIONS …).",
 }
+
+# CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR
+_CANNOT_LOAD: Final = 2059
+_PLUGIN_ERROR: Final = 2061
+_ADVICE: Final = {
+    "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD."
+}
+_OTHER_PLUGIN: Final = (
+    "Give it an account with mysql_native_password, caching_sha2_password or sha256_password; on MariaDB also ed25519."
+)
 
 
 @dataclass(slots=True)
@@ -107,6 +126,41 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
     )
 
 
+def login_refusal(
+    error: LoginWithheld | PasswordTooLong, login: ClientLogin, where: str, tls: SourceTls
+) -> UpstreamError:
+    """The error for a login that this side did not go on with. Names no secret."""
+    if isinstance(error, LoginWithheld) and not isinstance(error, PasswordWithheld):
+        return UpstreamError(
+            FailureKind.AUTHENTICATION,
+            f"{tls.who} {where} asks for the authentication plugin {error.plugin!r}, which the relay does not take part in",
+            _ADVICE.get(error.plugin, _OTHER_PLUGIN),
+            name="plugin_unavailable",
+            number=_CANNOT_LOAD,
+        )
+    if isinstance(error, PasswordWithheld):
+        text = (
+            f"{tls.who} {where} asks for the password itself ({error.plugin}), and nothing proves that it is the server: "
+            f"{login.peer.value}"
+        )
+        advice = _allowing(error.plugin, login.peer, tls)
+    else:
+        text = f"the password is too long to be encrypted with {tls.section}.public_key"
+        advice = f'Write {tls.section}.ssl_mode = "verify_ca" with {tls.section}.ssl_ca.'
+    return UpstreamError(FailureKind.AUTHENTICATION, text, advice, name="password_withheld", number=_PLUGIN_ERROR)
+
+
+def _allowing(plugin: str, peer: Peer, tls: SourceTls) -> str:
+    here = tls.section
+    advice = f'Write {here}.ssl_mode = "verify_ca" with {here}.ssl_ca; MySQL has it as ca.pem in its data directory.'
+    if plugin != CLEARTEXT:
+        key = f"{here}.public_key (public_key.pem there)"
+        if tls.public_key is not None and peer is Peer.ENCRYPTED:
+            key = f"{here}.public_key, which counts without TLS only"
+        advice += f' Or ssl_mode = "disabled" with {key}.'
+    return f"{advice} See SOURCE.md, The password."
+
+
 def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
     """The time is over."""
     if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
@@ -126,9 +180,12 @@ def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
     )
 
 
-def other_protocol(where: str, entering: Entering, why: str) -> UpstreamError:
-    """The other side is no MySQL server. why: what of its bytes cannot be."""
-    if entering.is_greeted:
+def other_protocol(where: str, entering: Entering | None, why: str) -> UpstreamError:
+    """The other side is no MySQL server. why: what of its bytes cannot be. entering None: how far it came was not looked at."""
+    if entering is None:
+        text = f"{where} answers with something that is not the MySQL protocol: {why}"
+        advice = "Check host and port: another service listens there, or a proxy answers in the server's place."
+    elif entering.is_greeted:
         text = f"{where} answers the login with something that is not the MySQL protocol: {why}"
         advice = f"A proxy between may do that. {ITS_LOG}"
     else:

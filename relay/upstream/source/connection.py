@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import pymysql.err
 from aiomysql import Cursor
-from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.capabilities import Capability
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
+from protocol.printable import printable
+from relay.upstream.source.answer_bound import BINLOG_LIST, EVENT, ORDINARY, AnswerBound
 from relay.upstream.source.connect_errors import (
     AUTHENTICATION_ERRORS,
     ITS_LOG,
@@ -28,18 +29,26 @@ from relay.upstream.source.connect_errors import (
 from relay.upstream.source.identity import ListedReplica, Registration
 from relay.upstream.source.login import SourceLogin
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
-from relay.upstream.source.source_tls import SourceTls, make_context
+from relay.upstream.source.source_tls import SourceTls, make_context, make_secrets
 
 _COM_BINLOG_DUMP: Final = 0x12
 _COM_REGISTER_SLAVE: Final = 0x15
 _COM_BINLOG_DUMP_GTID: Final = 0x1E
 _DUMP_NON_BLOCK: Final = 0x0001
+_SHOWN_CHARACTERS: Final = 100
+"""Of a statement in an error."""
+# SERVER_VERSION_LENGTH of servers, the text of a uuid, and more than any variable has that is asked for with others.
+_LONGEST_VERSION: Final = 60
+_LONGEST_UUID: Final = 36
+_LONGEST_VALUE: Final = 1024
 _EOF_BYTES: Final = 9
 _ER_FATAL_READING_BINLOG: Final = 1236
 # ER_MASTER_FATAL_ERROR_READING_BINLOG, sets that cannot be taken, and what MariaDB has for positions that are gone.
 _REFUSED_STARTS: Final = {1236, 1772, 1773, 1835, 1945, 1946, 1947, 1955}
 # An event's header, and the position that stands before a Rotate's name.
 _ROTATE_NAME: Final = HEADER_SIZE + 8
+_ROWS_A_TURN: Final = 8192
+"""So many are looked at before others have their turn on the event loop."""
 OFFSET_LIMIT: Final = 1 << 32
 """The dump command has four bytes for the offset."""
 # MariaDB's BINLOG_SEND_ANNOTATE_ROWS_EVENT. To a MySQL source the same bit asks for heartbeats of version 2.
@@ -111,6 +120,8 @@ class SourceConnection:
         """The TLS version and the cipher; None: clear text."""
         self.certificate = connection.peer_certificate()
         """What the server showed, DER; None: clear text."""
+        self.plugin = connection.plugin
+        """By which it logged in."""
         self._address = address
         self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts
@@ -124,6 +135,7 @@ class SourceConnection:
         """
         where = f"{address.host}:{address.port}"
         context = await asyncio.to_thread(make_context, address.tls)
+        secrets = await asyncio.to_thread(make_secrets, address.tls, address.password)
         connection = SourceLogin(
             where=where,
             tls=address.tls,
@@ -131,8 +143,7 @@ class SourceConnection:
             host=address.host,
             port=address.port,
             user=address.user,
-            # Servers compare bytes, and clients send what they were given, UTF-8; aiomysql encodes as Latin-1.
-            password=address.password.encode().decode("latin1"),
+            secrets=secrets,
             charset="utf8",  # every server since 4.1 knows it
             autocommit=None,
             connect_timeout=address.connect_timeout_s,
@@ -151,8 +162,8 @@ class SourceConnection:
         except (
             *_BAD_BYTES,
             AttributeError,
-            UnsupportedAlgorithm,
-        ) as error:  # the last ones: a key of another kind
+            Malformed,
+        ) as error:
             raise other_protocol(where, connection.entering, f"{type(error).__name__}: {error}") from error
         self = cls(connection, address)
         try:
@@ -166,12 +177,15 @@ class SourceConnection:
         """Ends the connection."""
         self._connection.close()
 
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
+    async def query(
+        self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
+    ) -> list[tuple[Any, ...]]:
         """Runs one statement.
 
-        Raises: UpstreamError (NETWORK) for what a later try may cure; pymysql.err.MySQLError for other refusals. After a
-        timeout the connection is of no more use.
+        Raises: UpstreamError (NETWORK) for what a later try may cure, and for an answer beyond its bound;
+        pymysql.err.MySQLError for other refusals. After a timeout or a bound the connection is of no more use.
         """
+        self._connection.meter.asks(repr(statement[:_SHOWN_CHARACTERS]), bound)
         try:
             async with asyncio.timeout(timeout_s or self._address.connect_timeout_s):
                 async with self._connection.cursor(_QuietCursor) as cursor:
@@ -204,13 +218,13 @@ class SourceConnection:
         return UpstreamError(FailureKind.SETUP, text, "A proxy in front of the source cannot serve binlogs.")
 
     async def _read_facts(self, needs_binlog: bool) -> SourceFacts:
-        version = str(self._connection.get_server_info())
+        version = printable(str(self._connection.get_server_info()), _LONGEST_VERSION)
         version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
         try:
             server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
             flavour = await self._read_flavour()
             uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
-            uuid = str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None
+            uuid = printable(str(uuid_rows[0][1]), _LONGEST_UUID) if uuid_rows and flavour == "mysql" else None
             log_bin_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
             log_bin = str(log_bin_rows[0][1]).upper() if log_bin_rows else "ON"
             checksum = await self.variable("binlog_checksum")
@@ -261,7 +275,7 @@ class SourceConnection:
         wanted = ", ".join(f"'{name}'" for name in names)
         rows = await self.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({wanted})")
         with self._understanding("SHOW GLOBAL VARIABLES"):
-            return {str(row[0]).lower(): str(row[1]) for row in rows}
+            return {str(row[0]).lower(): printable(str(row[1]), _LONGEST_VALUE) for row in rows}
 
     async def binlogs(self) -> list[tuple[str, int]] | None:
         """The source's binlogs with their sizes in bytes, oldest first; None without the privilege to ask.
@@ -269,15 +283,20 @@ class SourceConnection:
         Raises: BinlogsWithheld when it does not answer soon, UpstreamError as `query`.
         """
         try:
-            rows = await self.query("SHOW BINARY LOGS", min(_LIST_TIMEOUT_S, self._address.connect_timeout_s))
+            timeout_s = min(_LIST_TIMEOUT_S, self._address.connect_timeout_s)
+            rows = await self.query("SHOW BINARY LOGS", timeout_s, BINLOG_LIST)
         except pymysql.err.MySQLError:
             return None
         except UpstreamError as error:
             if isinstance(error.__cause__, TimeoutError):
                 raise BinlogsWithheld(error.kind, error.what) from error
             raise
+        found: list[tuple[str, int]] = []
         with self._understanding("SHOW BINARY LOGS"):
-            return [(str(row[0]), int(row[1])) for row in rows]
+            for first in range(0, len(rows), _ROWS_A_TURN):
+                found += [(str(row[0]), int(row[1])) for row in rows[first : first + _ROWS_A_TURN]]
+                await asyncio.sleep(0)
+        return found
 
     async def newest_binlog(self) -> str:
         """The file that the source writes now. Raises: UpstreamError SETUP without the privilege to ask."""
@@ -314,7 +333,7 @@ class SourceConnection:
         """
         try:
             rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%_enabled'")
-            found = {str(row[0]).lower(): str(row[1]).upper() for row in rows}
+            found = {str(row[0]).lower(): printable(str(row[1]), _LONGEST_VALUE).upper() for row in rows}
             # The plugin of MySQL from 8.0.26 on, the one before it, and MariaDB's built-in one.
             state = found.get("rpl_semi_sync_source_enabled", found.get("rpl_semi_sync_master_enabled"))
             if state is not None:
@@ -367,6 +386,7 @@ class SourceConnection:
             await self._announce([])
             flags = _DUMP_NON_BLOCK | (_DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0)
             command = struct.pack("<IHI", position, flags, 0) + file.encode()
+            self._connection.meter.asks(f"the dump of {file}", EVENT)
             await self._connection._execute_command(_COM_BINLOG_DUMP, command)
             while True:
                 async with asyncio.timeout(self._address.connect_timeout_s):
@@ -404,6 +424,7 @@ class SourceConnection:
     async def _first_file(self, command: int, request: bytes, statements: list[str], of: str) -> str:
         try:
             await self._announce(statements)
+            self._connection.meter.asks(f"the question for the transactions of {of}", EVENT)
             await self._connection._execute_command(command, request)
             while True:
                 async with asyncio.timeout(self._address.connect_timeout_s):
@@ -464,6 +485,7 @@ class SourceConnection:
                 host = own.host.encode()
                 registration = struct.pack("<IB", own.server_id, len(host)) + host
                 registration += struct.pack("<BBHII", 0, 0, own.port, 0, 0)
+                self._connection.meter.asks("the registration", ORDINARY)
                 await self._connection._execute_command(_COM_REGISTER_SLAVE, registration)
                 await self._connection._read_packet()
         except TimeoutError as error:

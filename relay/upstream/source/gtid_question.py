@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, Generic, TypeVar
 
 import pymysql.err
 import structlog
 
-from protocol.position import is_later
+from protocol.position import Position, is_later
 from relay.config import DirectorySource, ServerSource
+from relay.process.background import begin_task
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.open_source import open_source
 from relay.upstream.source.source_errors import UpstreamError
@@ -19,23 +20,72 @@ log = structlog.get_logger()
 Told = TypeVar("Told")
 
 
-async def ask_source_gtids(settings: ServerSource | DirectorySource, link: SourceLink) -> SourceGtids | None:
-    """By a connection of its own. None: no stream of the source runs that would bring what it has, or it does not answer.
+_BETWEEN_S: Final = 1.0
+"""From the end of one question to the beginning of the next: each is a login at the source."""
 
-    Waits as long as a connection to the source may take, twice.
+
+class SourceQuestions:
+    """What the source has, asked now, for all who want to know: by one connection at a time, whoever asks and how many do.
+
+    settings: the source's as they are at each question.
     """
-    return await _ask(settings, link, lambda connection: read_source_gtids(connection, connection.facts.flavour))
+
+    def __init__(self, settings: Callable[[], ServerSource | DirectorySource], link: SourceLink) -> None:
+        self._settings = settings
+        self._link = link
+        self._gtids = _SharedAnswer(self._ask_gtids)
+        self._newest = _SharedAnswer(self._ask_newest)
+
+    async def gtids(self) -> SourceGtids | None:
+        """None: no stream of the source runs that would bring what it has, or it does not answer.
+
+        Waits as long as two connections to the source may take, twice each.
+        """
+        return await self._gtids.asked_now()
+
+    async def lacks_file(self, name: str) -> bool:
+        """Whether the source has no binlog of that name, and none after it, as far as names say. False: it has, or does not answer.
+
+        Waits as `gtids`.
+        """
+        if not isinstance(self._settings(), ServerSource):
+            return True  # what is not in a directory is nowhere
+        end = await self._newest.asked_now()
+        return end is not None and not is_later(end.file, name, or_same=True)
+
+    async def _ask_gtids(self) -> SourceGtids | None:
+        return await _ask(
+            self._settings(), self._link, lambda connection: read_source_gtids(connection, connection.facts.flavour)
+        )
+
+    async def _ask_newest(self) -> Position | None:
+        return await _ask(self._settings(), self._link, lambda connection: connection.newest_position())
 
 
-async def lacks_file(settings: ServerSource | DirectorySource, link: SourceLink, name: str) -> bool:
-    """Whether the source has no binlog of that name, and none behind it, as far as names say. False: it has, or does not answer.
+class _SharedAnswer(Generic[Told]):
+    """One question at a time: who asks while it is asked shares the answer to the next one, which is as new as it must be."""
 
-    Waits as `ask_source_gtids`.
-    """
-    if not isinstance(settings, ServerSource):
-        return True  # what is not in a directory is nowhere
-    end = await _ask(settings, link, lambda connection: connection.newest_position())
-    return end is not None and not is_later(end.file, name, or_same=True)
+    def __init__(self, ask: Callable[[], Awaitable[Told | None]]) -> None:
+        self._ask = ask
+        self._running: asyncio.Task[Told | None] | None = None
+        self._next: asyncio.Task[Told | None] | None = None
+        self._ended_at = float("-inf")
+
+    async def asked_now(self) -> Told | None:
+        if self._next is None:
+            self._next = begin_task(self._ask_after(self._running), "asking the source what it has")
+        return await asyncio.shield(self._next)
+
+    async def _ask_after(self, running: asyncio.Task[Told | None] | None) -> Told | None:
+        if running is not None:
+            await asyncio.wait({running})
+        clock = asyncio.get_running_loop().time
+        await asyncio.sleep(max(0.0, self._ended_at + _BETWEEN_S - clock()))
+        self._running, self._next = self._next, None
+        try:
+            return await self._ask()
+        finally:
+            self._ended_at, self._running = clock(), None
 
 
 async def _ask(

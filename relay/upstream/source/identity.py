@@ -12,6 +12,8 @@ import structlog
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import REGISTRATION_NAME, UUID_NAME
 from relay.archive.storage.small_file import write_small_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
@@ -37,7 +39,7 @@ def own_registration(server_id: int, port: int) -> Registration:
 def earlier_registration(directory: Path) -> Registration | None:
     """The one that the archive's relay used last; None for a new archive. Blocking; a few bytes."""
     try:
-        held = json.loads((directory / REGISTRATION_NAME).read_text(encoding="utf-8"))
+        held = kept_json(read_file(directory / REGISTRATION_NAME))
         return Registration(int(held["server_id"]), str(held["host"]), int(held["port"]))
     except FileNotFoundError:
         return None
@@ -58,7 +60,7 @@ def own_uuid(directory: Path) -> str:
     """The relay's own server_uuid, made once and kept beside the archive. Blocking; a few bytes."""
     path = directory / UUID_NAME
     try:
-        return str(uuid.UUID(path.read_text(encoding="ascii").strip()))
+        return str(uuid.UUID(read_file(path).decode("ascii").strip()))
     except FileNotFoundError:
         made = str(uuid.uuid4())
     except ValueError:

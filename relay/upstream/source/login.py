@@ -1,57 +1,63 @@
-"""aiomysql's login, with TLS decided by what the source offers and the plugins of both families."""
+"""aiomysql's connection with the login that all clients of ours have, and TLS decided by what the server offers."""
 
 import asyncio
 import ssl
-import struct
 from typing import Any, Final
 
 import aiomysql
 import pymysql.err
-from pymysql import _auth
+from aiomysql.connection import _open_connection
+from pymysql.charset import charset_by_name
 from pymysql.constants import CLIENT
 
-from protocol.greeting import why_no_greeting
-from relay.upstream.source.connect_errors import Entering, other_protocol
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from protocol.auth.client_login import ClientLogin, LoginSecrets, LoginWithheld, PasswordTooLong
+from protocol.auth.greeting import why_no_greeting
+from protocol.handshake import login_head, login_payload
+from relay.upstream.source.answer_bound import AnswerMeter, BoundedResult
+from relay.upstream.source.connect_errors import Entering, login_refusal, other_protocol
+from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls, handshake_error, tls_not_offered
 
-# CR_AUTH_PLUGIN_CANNOT_LOAD
-_PLUGIN_ERROR: Final = 2059
-_ED25519_CHALLENGE_BYTES: Final = 32
 _FIRST_BYTES: Final = 64
 """How much of what the other side sends first is kept, for the message if it is no greeting."""
-# What to do instead, by the plugin that the source's account has.
-_ADVICE: Final = {
-    "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD.",
-    "mysql_clear_password": 'It is sent over TLS only: write source.ssl_mode = "required" or better.',
-}
-_OTHER_PLUGIN: Final = (
-    "Give it an account with mysql_native_password, caching_sha2_password or sha256_password; on MariaDB also ed25519."
-)
+MAX_PACKET_BYTES: Final = (1 << 24) - 1
+LONGEST_LOGIN_PACKET: Final = 1 << 16
+"""Challenges have some dozen bytes, errors some hundred."""
 
 
 class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
-    """One connection to a source. Raises pymysql's errors, and UpstreamError for what they cannot say."""
+    """One connection to a source. Raises pymysql's errors, and UpstreamError for what they cannot say.
 
-    def __init__(self, *, where: str, tls: SourceTls, context: ssl.SSLContext | None, **options: Any) -> None:
+    The password is not among aiomysql's own values: nothing but `ClientLogin` answers with it.
+    """
+
+    def __init__(
+        self, *, where: str, tls: SourceTls, context: ssl.SSLContext | None, secrets: LoginSecrets, **options: Any
+    ) -> None:
         super().__init__(ssl=context, **options)
         self._ssl_context: ssl.SSLContext | None
+        self._secure: bool
+        self._reader: Any
+        self._writer: Any
         self._where = where
         self._tls = tls
+        self._secrets = secrets
         self._greeter: asyncio.StreamReader | None = None
         self._came = Entering()
+        self.meter = AnswerMeter(where)
+        """Of what is read: who asks something says how much it may be."""
 
     async def enter(self) -> None:
         """Connects and logs in. Raises: UpstreamError, pymysql.err.Error and what bad bytes of a peer lead to."""
         try:
             await self._connect()
-        except pymysql.err.OperationalError as error:
-            cause = error.__cause__
+        except BaseException as error:
+            self.close()  # a login that took too long
+            if self._secured is not None:
+                self._secured.abort()  # its goodbye is not waited for
+            cause = error.__cause__ if isinstance(error, pymysql.err.OperationalError) else None
             if isinstance(cause, ssl.SSLError) or (isinstance(cause, OSError) and self._in_handshake):
                 raise handshake_error(cause, self._where, self._tls) from error
-            raise
-        except BaseException:
-            self.close()  # a login that took too long
             raise
 
     @property
@@ -61,14 +67,26 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         unread = bytes(getattr(self._greeter, "_buffer", b"")[:_FIRST_BYTES]) if not came.is_greeted else b""
         return Entering(came.is_taken, came.is_greeted, came.first + unread)
 
+    @property
+    def plugin(self) -> str:
+        """By which it logged in."""
+        return str(self._auth_plugin_used)
+
     async def _get_server_information(self) -> None:
         self._came.is_taken = True
         await super()._get_server_information()
         self._came.is_greeted = True
 
     async def _read_bytes(self, num_bytes: int) -> bytes:
+        try:
+            self.meter.takes(num_bytes)
+        except UpstreamError:
+            self.close()  # what follows is the rest of it
+            raise
         came = self._came
         if came.is_greeted:
+            if self._logging_in and num_bytes > LONGEST_LOGIN_PACKET:
+                raise ValueError(f"a packet of {num_bytes} bytes in the login")
             return bytes(await super()._read_bytes(num_bytes))
         self._greeter = self._reader
         try:
@@ -86,69 +104,69 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
 
     _in_handshake = False
     _logging_in = False
+    _secured: asyncio.WriteTransport | None = None
 
     async def _request_authentication(self) -> None:
-        # aiomysql would tell the server that TLS follows, and then send its login in clear.
+        """All of the login: aiomysql's own would answer whoever asks."""
+        self.client_flag |= CLIENT.MULTI_RESULTS
         if self._ssl_context is not None and not self.server_capabilities & CLIENT.SSL:
             if self._tls.required:
-                raise tls_not_offered(self._where, self._tls.mode, f" ({self.server_version})")
+                raise tls_not_offered(self._where, self._tls, f" ({self.server_version})")
             self._ssl_context = None
             self.client_flag &= ~CLIENT.SSL
-        # aiomysql answers what the greeting proposes at once, without `_process_auth`.
-        self._check_plugin(self._server_auth_plugin, secure=self._ssl_context is not None)
-        self._in_handshake = self._ssl_context is not None
+        head = login_head(self.client_flag, MAX_PACKET_BYTES, charset_by_name(self.charset).id)
+        if self._ssl_context is not None:
+            self._in_handshake = True
+            await self._begin_tls(self._ssl_context, head)
         self._logging_in = True
-        await super()._request_authentication()
+        login = ClientLogin(self._secrets, self._tls.peer(secured=self._secure))
+        try:
+            await self._converse(login, head)
+        except (LoginWithheld, PasswordTooLong) as error:
+            raise login_refusal(error, login, self._where, self._tls) from error
         self._logging_in = False
+        self._auth_plugin_used = login.plugin
+
+    async def _begin_tls(self, context: ssl.SSLContext, head: bytes) -> None:
+        """TLS begins in the middle of the connection: its socket goes over to a transport of its own."""
+        self.write_packet(head)
+        transport = self._writer.transport
+        # What comes from now on is TLS; what the peer has sent ahead in clear is read by nobody.
+        transport.pause_reading()
+        socket = transport.get_extra_info("socket").dup()
+        transport.close()
+        self._reader, self._writer = await _open_connection(sock=socket, ssl=context, server_hostname=self._host)
+        self._secured = self._writer.transport
+        self._secure = True
+
+    async def _converse(self, login: ClientLogin, head: bytes) -> None:
+        plugin, data = login.first(self._server_auth_plugin, bytes(self.salt))
+        user = self.user.encode(self.encoding)
+        self.write_packet(login_payload(user, plugin, data, self.server_capabilities, head, self._connect_attrs))
+        while not login.is_over:
+            packet = await self._read_packet()
+            self._in_handshake = False
+            answer = login.answer(packet.get_all_data())
+            if answer is not None:
+                self.write_packet(answer)
 
     async def _read_packet(self, *args: Any) -> Any:
-        # The first packet behind the greeting: TLS, if there is any, stands.
-        if self._secure:
-            self._in_handshake = False
-        packet = await super()._read_packet(*args)
-        if self._logging_in and packet.is_auth_switch_request():
-            named = self.server_capabilities & CLIENT.PLUGIN_AUTH and b"\0" in packet.get_all_data()
-            if not named:  # the way in of servers before 4.1
-                raise plugin_refused(self._where, "mysql_old_password")
-        return packet
+        await self.meter.begins_packet()
+        return await super()._read_packet(*args)
 
-    def _check_plugin(self, name: str, *, secure: bool) -> None:
-        # Whoever can speak for the source could have the password from it.
-        if name == "mysql_old_password" or (name == "mysql_clear_password" and not secure):
-            raise plugin_refused(self._where, name)
-
-    async def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> Any:
-        name = plugin_name.decode("ascii", "replace")
-        if name == "client_ed25519":
-            return await self._ed25519(auth_packet)
-        self._check_plugin(name, secure=self._secure)
+    async def _read_query_result(self, unbuffered: bool = False) -> None:
+        # As aiomysql's, for answers that are read whole.
+        self._result = None
+        result = BoundedResult(self, self.meter)
         try:
-            return await super()._process_auth(plugin_name, auth_packet)
-        except pymysql.err.OperationalError as error:
-            if error.args and error.args[0] == _PLUGIN_ERROR:
-                raise plugin_refused(self._where, name) from error
+            await result.read()
+        except UpstreamError:
+            self.close()
             raise
-
-    async def _ed25519(self, auth_packet: Any) -> Any:
-        challenge = auth_packet.read_all()[:_ED25519_CHALLENGE_BYTES]
-        if len(challenge) != _ED25519_CHALLENGE_BYTES:
-            raise struct.error(f"an ed25519 challenge of {len(challenge)} bytes")
-        try:
-            signature = _auth.ed25519_password(self._password.encode("latin1"), challenge)
-        except RuntimeError as error:
-            text = f"the source {self._where} asks for client_ed25519, and the Python package PyNaCl is not installed"
-            raise UpstreamError(
-                FailureKind.AUTHENTICATION,
-                text,
-                "Run: pip install PyNaCl",
-                name="plugin_unavailable",
-                number=_PLUGIN_ERROR,
-            ) from error
-        self.write_packet(signature)
-        packet = await self._read_packet()
-        packet.check_error()
-        self._auth_plugin_used = "client_ed25519"
-        return packet
+        self._result = result
+        self._affected_rows = result.affected_rows
+        if result.server_status is not None:
+            self.server_status = result.server_status
 
     def security(self) -> tuple[str, str] | None:
         """(TLS version, cipher) of the connection; None in clear text."""
@@ -165,14 +183,3 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
             return None
         secured = self._writer.transport.get_extra_info("ssl_object")
         return secured.getpeercert(binary_form=True) if secured is not None else None
-
-
-def plugin_refused(where: str, name: str) -> UpstreamError:
-    """The error for an account whose plugin the relay does not take part in."""
-    return UpstreamError(
-        FailureKind.AUTHENTICATION,
-        f"the source {where} asks for the authentication plugin {name!r}, which the relay does not offer there",
-        _ADVICE.get(name, _OTHER_PLUGIN),
-        name="plugin_unavailable",
-        number=_PLUGIN_ERROR,
-    )

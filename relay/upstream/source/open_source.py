@@ -8,15 +8,20 @@ from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 
-async def open_source(settings: ServerSource, *, needs_binlog: bool = True) -> SourceConnection:
-    """Whoever calls closes it. needs_binlog: a server that writes none is refused. Raises: UpstreamError."""
+async def open_source(
+    settings: ServerSource, *, needs_binlog: bool = True, section: str = "source", who: str = "the source"
+) -> SourceConnection:
+    """Whoever calls closes it. needs_binlog: a server that writes none is refused. section, who: as in `SourceTls`.
+
+    Raises: UpstreamError.
+    """
     address = SourceAddress(
         settings.host,
         settings.port,
         settings.user,
         await asyncio.to_thread(_password, settings),
         settings.connect_timeout_s,
-        SourceTls(settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key),
+        SourceTls.of(settings, section, who),
     )
     return await SourceConnection.open(address, needs_binlog=needs_binlog)
 

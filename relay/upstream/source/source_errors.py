@@ -3,6 +3,10 @@
 from enum import Enum
 from typing import Final
 
+from protocol.printable import printable
+
+_MOST_BYTES: Final = 4096
+
 
 class FailureKind(Enum):
     """Kinds of failure of the upstream side; each is retried at its own pace, or not at all."""
@@ -37,11 +41,15 @@ _NUMBERS: Final[dict[FailureKind, int]] = {
 
 
 class UpstreamError(Exception):
-    """The stream ended. `str()` says what, where and why; `advice` what to do; `number` what a replica would show."""
+    """The stream ended. `str()` says what, where and why; `advice` what to do; `number` what a replica would show.
+
+    What it repeats of a source is made printable: it goes to the ledger, to replicas, to pages and terminals.
+    """
 
     def __init__(
         self, kind: FailureKind, what: str, advice: str = "", *, name: str | None = None, number: int | None = None
     ) -> None:
+        what = printable(what, _MOST_BYTES)
         super().__init__(what)
         self.kind = kind
         self.what = what

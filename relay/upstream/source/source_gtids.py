@@ -1,26 +1,35 @@
 """What the source reports of its GTIDs, asked at each attachment and when its mode may have changed."""
 
+import asyncio
 import itertools
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import structlog
 
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
+from protocol.printable import printable
 from relay.archive.storage.files import SOURCE_GTIDS_NAME
 from relay.archive.storage.small_file import write_small_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 _OWNER: Final = re.compile(r"#\d+")
+_LONGEST_MODE: Final = 32
+_AT_ONCE_CHARACTERS: Final = 16_384
+"""So much of a set is read on the event loop."""
 _NO_TRANSACTIONS: Final = GtidSet()
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ async def read_source_gtids(source: VariableReader, flavour: str, *, with_state:
             domain_id = await source.variable("gtid_domain_id")
             strict_mode = await source.variable("gtid_strict_mode")
             return SourceGtids(
-                binlog_state=GtidList.from_text(state) if state is not None else None,
+                binlog_state=await _parsed(GtidList.from_text, state) if state is not None else None,
                 domain_id=int(domain_id or 0),
                 strict_mode=(strict_mode or "").upper() in ("1", "ON"),
             )
@@ -68,9 +77,9 @@ async def read_source_gtids(source: VariableReader, flavour: str, *, with_state:
         executed = await source.variable("gtid_executed")
         purged = await source.variable("gtid_purged")
         return SourceGtids(
-            mode=mode.upper(),
-            executed=GtidSet.from_text(executed or "") | owned_set(owned or ""),
-            purged=GtidSet.from_text(purged or ""),
+            mode=_shown_mode(mode),
+            executed=await _parsed(GtidSet.from_text, executed or "") | await _parsed(owned_set, owned or ""),
+            purged=await _parsed(GtidSet.from_text, purged or ""),
         )
     except (Malformed, ValueError) as error:
         raise UpstreamError(FailureKind.SETUP, f"the source's GTID variables cannot be read: {error}") from error
@@ -86,9 +95,19 @@ async def look_again(source: VariableReader, known: SourceGtids) -> SourceGtids:
             domain_id, strict_mode = await source.variable("gtid_domain_id"), await source.variable("gtid_strict_mode")
             return replace(known, domain_id=int(domain_id or 0), strict_mode=(strict_mode or "").upper() in ("1", "ON"))
         mode, purged = await source.variable("gtid_mode"), await source.variable("gtid_purged")
-        return replace(known, mode=mode.upper() if mode is not None else None, purged=GtidSet.from_text(purged or ""))
+        gone = await _parsed(GtidSet.from_text, purged or "")
+        return replace(known, mode=_shown_mode(mode) if mode is not None else None, purged=gone)
     except (Malformed, ValueError) as error:
         raise UpstreamError(FailureKind.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+
+
+def _shown_mode(text: str) -> str:
+    return printable(text, _LONGEST_MODE).upper()
+
+
+async def _parsed(parse: Callable[[str], _Value], text: str) -> _Value:
+    """A long text is read in a thread: a set of a megabyte takes a third of a second. Raises: as `parse`."""
+    return await asyncio.to_thread(parse, text) if len(text) > _AT_ONCE_CHARACTERS else parse(text)
 
 
 def owned_set(text: str) -> GtidSet:
@@ -122,10 +141,10 @@ def kept_source_gtids(directory: Path) -> SourceGtids | None:
     """What the source last reported; None for a new archive. Blocking."""
     path = directory / SOURCE_GTIDS_NAME
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = kept_json(read_file(path))
         mode = held["gtid_mode"]
         return SourceGtids(
-            mode=str(mode) if mode is not None else None,
+            mode=_shown_mode(str(mode)) if mode is not None else None,
             purged=GtidSet.from_text(held["gtid_purged"]),
             domain_id=int(held["gtid_domain_id"]),
             strict_mode=bool(held["gtid_strict_mode"]),

@@ -8,9 +8,12 @@ from typing import Final, Protocol
 import pymysql.err
 import structlog
 
+from protocol.printable import printable
 from protocol.statements.session.source_settings import SOURCE_SETTINGS
 from relay.archive.storage.files import SOURCE_SETTINGS_NAME
 from relay.archive.storage.small_file import write_small_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 
 log = structlog.get_logger()
 
@@ -47,8 +50,8 @@ def kept_source_settings(directory: Path) -> dict[str, str]:
     """What the source last reported; empty for a new archive. Blocking."""
     path = directory / SOURCE_SETTINGS_NAME
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        return {name: str(text) for name, text in held.items() if name in SOURCE_SETTINGS}
+        held = kept_json(read_file(path))
+        return {name: printable(str(text), _MOST_CHARACTERS) for name, text in held.items() if name in SOURCE_SETTINGS}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:

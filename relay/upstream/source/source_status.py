@@ -187,6 +187,7 @@ class SourceStatus:
     ssl_ca: str
     ssl_cert: str
     ssl_key: str
+    public_key: str
     tls_version: str | None
     cipher: str | None
     """None: clear text."""
@@ -258,6 +259,7 @@ def read_status(
         ssl_ca=str(server.ssl_ca or "") if server is not None else "",
         ssl_cert=str(server.ssl_cert or "") if server is not None else "",
         ssl_key=str(server.ssl_key or "") if server is not None else "",
+        public_key=str(server.public_key or "") if server is not None else "",
         tls_version=link.tls_version,
         cipher=link.cipher,
         heartbeat_period_s=server.heartbeat_period_s if server is not None else 0.0,

@@ -1,10 +1,13 @@
-"""TLS to the source: what the configuration asks for as an SSL context, and what a failed handshake means."""
+"""How a server proves to be itself: TLS and its public key as configured, and what a failed handshake means."""
 
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from protocol.auth.client_login import LoginSecrets, Peer
+from protocol.auth.rsa_key import ServerKey
+from relay.config.server_security import ServerSecurity
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 VERIFYING: Final = ("verify_ca", "verify_identity")
@@ -14,17 +17,44 @@ _SSL_ERROR: Final = 2026
 
 @dataclass(frozen=True, slots=True)
 class SourceTls:
-    """How the connection is secured. mode: disabled, preferred, required, verify_ca or verify_identity.
+    """How a connection to a server is secured. mode: disabled, preferred, required, verify_ca or verify_identity.
 
     preferred: TLS where the source offers it, clear text where not, the certificate unchecked; required: TLS, unchecked.
-    verify_ca: the certificate must come from `ca` (without one, from an authority this system trusts); verify_identity: and
-    be for the host. `certificate` and `key`: ours, where the account asks for one.
+    verify_ca: the certificate must come from `ca`, or be in it; verify_identity: it must also be for the host, and without `ca`
+    come from an authority that this system trusts. `certificate` and `key`: ours, where the account asks for one. `public_key`:
+    the server's, for a password that goes without TLS. For messages: `section`, where these keys are written, and `who`.
     """
 
     mode: str = "preferred"
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    public_key: Path | None = None
+    section: str = "source"
+    who: str = "the source"
+
+    @classmethod
+    def of(cls, settings: ServerSecurity, section: str = "source", who: str = "the source") -> Self:
+        """As a section of a configuration has it."""
+        return cls(
+            settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key, settings.public_key, section, who
+        )
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the certificate is checked."""
+        return self.mode in VERIFYING
+
+    @property
+    def proves_identity(self) -> bool:
+        """Whether only the server has a certificate that passes. Those of an authority of the system are everybody's."""
+        return self.mode == "verify_identity" or (self.mode == "verify_ca" and self.ca is not None)
+
+    def peer(self, *, secured: bool) -> Peer:
+        """What is known of the other side, once it is clear whether there is TLS."""
+        if not secured:
+            return Peer.CLEAR
+        return Peer.VERIFIED if self.proves_identity else Peer.ENCRYPTED
 
     @property
     def required(self) -> bool:
@@ -39,15 +69,17 @@ def make_context(tls: SourceTls) -> ssl.SSLContext | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.mode == "verify_identity"
-    context.verify_mode = ssl.CERT_REQUIRED if tls.mode in VERIFYING else ssl.CERT_NONE
-    if tls.mode in VERIFYING:
+    context.verify_mode = ssl.CERT_REQUIRED if tls.verifies else ssl.CERT_NONE
+    if tls.verifies:
         if tls.ca is None:
             context.load_default_certs(ssl.Purpose.SERVER_AUTH)
         else:
+            # So that the server's own certificate will do in place of its authority's.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             try:
                 context.load_verify_locations(cafile=str(tls.ca))
             except (OSError, ssl.SSLError) as error:
-                raise _unusable("ssl_ca", tls.ca, error, "certificates in PEM form") from error
+                raise _unusable(tls, "ssl_ca", tls.ca, error, "certificates in PEM form") from error
     if tls.certificate is not None:
         key = tls.key or tls.certificate
         try:
@@ -55,27 +87,39 @@ def make_context(tls: SourceTls) -> ssl.SSLContext | None:
             context.load_cert_chain(str(tls.certificate), str(key), password=lambda: "")
         except (OSError, ssl.SSLError, ValueError) as error:
             what = "a certificate and its own key, in PEM form and without a passphrase"
-            raise _unusable("ssl_cert", tls.certificate, error, f"{what} (source.ssl_key is {key})") from error
+            raise _unusable(
+                tls, "ssl_cert", tls.certificate, error, f"{what} ({tls.section}.ssl_key is {key})"
+            ) from error
     return context
 
 
-def _unusable(option: str, path: Path, error: Exception, wanted: str) -> UpstreamError:
+def make_secrets(tls: SourceTls, password: str) -> LoginSecrets:
+    """What a login has. Blocking: reads the server's public key. Raises: UpstreamError for an unusable file."""
+    if tls.public_key is None:
+        return LoginSecrets(password)
+    try:
+        return LoginSecrets(password, ServerKey.from_pem(tls.public_key.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise _unusable(tls, "public_key", tls.public_key, error, "the server's RSA public key in PEM form") from error
+
+
+def _unusable(tls: SourceTls, option: str, path: Path, error: Exception, wanted: str) -> UpstreamError:
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     return UpstreamError(
         FailureKind.AUTHENTICATION,
-        f"source.{option}: {path} cannot be used: {reason}",
+        f"{tls.section}.{option}: {path} cannot be used: {reason}",
         f"It must hold {wanted}, readable for the relay's user.",
         name="tls_files_unusable",
         number=_SSL_ERROR,
     )
 
 
-def tls_not_offered(where: str, mode: str, flavour_hint: str = "") -> UpstreamError:
+def tls_not_offered(where: str, tls: SourceTls, flavour_hint: str = "") -> UpstreamError:
     """The error for a source without TLS where ssl_mode demands it."""
     return UpstreamError(
         FailureKind.AUTHENTICATION,
-        f'the source {where}{flavour_hint} offers no TLS, and source.ssl_mode is "{mode}"',
-        'Give the source a certificate (ssl_cert, ssl_key), or write ssl_mode = "preferred" or "disabled".',
+        f'{tls.who} {where}{flavour_hint} offers no TLS, and {tls.section}.ssl_mode is "{tls.mode}"',
+        f'Give {tls.who} a certificate (ssl_cert, ssl_key), or write ssl_mode = "preferred" or "disabled".',
         name="tls_not_offered",
         number=_SSL_ERROR,
     )
@@ -86,9 +130,9 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
     if isinstance(error, ssl.SSLCertVerificationError):
         return UpstreamError(
             FailureKind.AUTHENTICATION,
-            f'the certificate of the source {where} is refused (ssl_mode "{tls.mode}"): {error.verify_message}',
-            "source.ssl_ca must be the authority that signed it"
-            + (", and it must name source.host." if tls.mode == "verify_identity" else "."),
+            f'the certificate of {tls.who} {where} is refused (ssl_mode "{tls.mode}"): {error.verify_message}',
+            f"{tls.section}.ssl_ca must be the authority that signed it"
+            + (f", and it must name {tls.section}.host." if tls.mode == "verify_identity" else "."),
             name="tls_certificate_refused",
             number=_SSL_ERROR,
         )
@@ -99,7 +143,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
             what = "answers the TLS handshake with something that is not TLS 1.2 or 1.3, or no TLS at all"
         return UpstreamError(
             FailureKind.AUTHENTICATION,
-            f"the source {where} {what} ({reason})",
+            f"{tls.who} {where} {what} ({reason})",
             'The relay speaks TLS 1.2 and 1.3. Upgrade the source\'s TLS, or write ssl_mode = "disabled" and protect the way '
             "to it otherwise.",
             name="tls_too_old",
@@ -107,9 +151,9 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
         )
     return UpstreamError(
         FailureKind.AUTHENTICATION,
-        f"the TLS handshake with the source {where} failed: {reason}",
-        'If the source asks for a client certificate, give source.ssl_cert and source.ssl_key; ssl_mode = "disabled" does '
-        "without TLS.",
+        f"the TLS handshake with {tls.who} {where} failed: {reason}",
+        f"If it asks for a client certificate, give {tls.section}.ssl_cert and {tls.section}.ssl_key; "
+        'ssl_mode = "disabled" does without TLS.',
         name="tls_failed",
         number=_SSL_ERROR,
     )

@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 from protocol.position import Position
 from relay.archive.catalog.generation_directories import FIRST, generation_path
 from relay.archive.storage.files import INDEX_NAME, MADE_FROM_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 
 _QUALIFIED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
 
@@ -55,7 +57,7 @@ def made_from(directory: Path, number: int) -> int:
     """
     path = directory / MADE_FROM_NAME
     try:
-        source = json.loads(path.read_bytes())["generation"]
+        source = kept_json(read_file(path))["generation"]
     except FileNotFoundError:
         source = FIRST if number == FIRST else None
     except (ValueError, KeyError, TypeError):
@@ -94,7 +96,7 @@ def begun_with(directory: Path) -> Begun | None:
     Raises: OSError but for a file that is not there.
     """
     try:
-        kept = json.loads((directory / MADE_FROM_NAME).read_bytes())
+        kept = kept_json(read_file(directory / MADE_FROM_NAME))
         place = Position(str(kept["file"]), int(kept["position"]))
         return Begun(place, int(kept["next"]), bytes.fromhex(kept.get("known", "")))
     except (FileNotFoundError, ValueError, KeyError, TypeError):

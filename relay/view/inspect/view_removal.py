@@ -1,13 +1,13 @@
 """A view's files are removed, so that they are made again: a view is a function of the archive."""
 
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import FileLayer
+from relay.disk.file_calls import remove_tree
 from relay.view.rules.kept_settings import VIEWS_DIRECTORY
 
 _REMOVED_PREFIX: Final = ".removed-"
@@ -35,7 +35,7 @@ def remove_leftover(archive: Path, name: str) -> None:
     """The rest of a removal that a crash ended; nobody would ever see it again. Blocking. Raises: NotRemoved; OSError."""
     removed = archive / VIEWS_DIRECTORY / f"{_REMOVED_PREFIX}{name}"
     if _is_directory(removed):
-        shutil.rmtree(removed)
+        remove_tree(removed)
 
 
 def _remove(views: Path, name: str, layer: FileLayer) -> bool:
@@ -46,9 +46,9 @@ def _remove(views: Path, name: str, layer: FileLayer) -> bool:
     if not _is_directory(views / name):
         return False
     # Half a view would look like one whose files somebody has lost.
-    (views / name).rename(removed)
+    layer.rename(views / name, removed)
     layer.sync_directory(views)
-    shutil.rmtree(removed)
+    layer.remove_tree(removed)
     return True
 
 

@@ -5,10 +5,11 @@ from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.sql.engines import default_engine, names_of_engines
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
-from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
@@ -17,18 +18,22 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
-from relay.view.rules.tables.table_engines import TableEngines, default_engine
+from relay.view.rules.tables.table_engines import TableEngines
 
-_TO_INNODB: Final = frozenset(("myisam", "isam", "memory", "heap", "archive", "csv"))
+_TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     _DEFINES
-    + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:MYISAM|ISAM|MEMORY|HEAP|ARCHIVE|CSV)|FOREIGN\s++KEY|REFERENCES)\b",
+    + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
+    + "|".join(sorted(_TO_INNODB)).encode()
+    + rb")|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _REFERS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE | re.DOTALL)
 _MATCHES: Final = re.compile(rb"(?<![A-Za-z_$])MATCH\b", re.IGNORECASE)
+_LONGEST_SEARCHED: Final = 256 << 10
+"""Bytes of a definition that a pattern looks through: it holds the interpreter's lock. A longer one may say anything."""
 _KEYS_AS_WRITTEN_SINCE: Final = (8, 0)
 """Foreign keys are what the definition says, behind MATCH and in comments for servers too; InnoDB before reads less."""
 _CHECKS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE | re.DOTALL)
@@ -36,9 +41,8 @@ _CHECKS_SINCE: Final = (8, 0, 16)
 """CHECK makes a constraint; servers before read it and forget it."""
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
 """REFERENCES behind a column makes a foreign key; servers before read and forget it."""
-_MERGE: Final = frozenset(("merge", "mrg_myisam"))
-# FEDERATED is compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
-_GONE: Final = frozenset(("federated",))
+_MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
+_GONE: Final = names_of_engines(lambda engine: engine.name == "federated")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
 """Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
 _PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
@@ -59,6 +63,10 @@ def define(
     try:
         made = read_table_definition(query)
     except NotSure:
+        if len(query.raw) > _LONGEST_SEARCHED and (
+            settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
+        ):
+            raise stop_reasons.not_understood(query) from None
         if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
             raise stop_reasons.not_understood(query) from None
         if forgets and _REFERS.match(query.raw):
@@ -124,7 +132,7 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
     Constraints are made by `mysqlbinlog | mysql`.
     """
     forgets = version_numbers(query.server_version) < _CHECKS_SINCE and settings.target_version >= _CHECKS_SINCE[:2]
-    if not forgets or not _CHECKS.match(query.raw):
+    if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _CHECKS.match(query.raw)):
         return []
     try:
         return without_checks(query)

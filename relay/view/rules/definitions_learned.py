@@ -5,8 +5,9 @@ from typing import Final
 from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import begins_definition
-from relay.schema_history.tables.ddl_tokens import NotSure
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName, takes_foreign_keys
+from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.lexer import NotSure
+from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables

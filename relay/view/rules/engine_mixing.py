@@ -9,12 +9,13 @@ import re
 from typing import Final
 
 from protocol.errors import ProtocolError
-from relay.schema_history.tables.ddl_tokens import NotSure
+from protocol.sql.engines import has_transactions
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.named_tables import written_tables
-from relay.view.rules.tables.table_engines import TableEngines, is_without_transactions
+from relay.view.rules.tables.table_engines import TableEngines
 
 _NAME: Final = r"((?>`(?>(?:[^`]|``)+)`|[\w$]++)(?>(?:\s*+\.\s*+(?>`(?>(?:[^`]|``)+)`|[\w$]++))?))"
 _TRIGGER_WRITES: Final = re.compile(
@@ -56,7 +57,7 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
     for name in tables:
         facts = engines.facts(name, thread_id)
         if facts is None or not facts.temporary:
-            kinds[facts is not None and bool(is_without_transactions(facts.engine))].append(name)
+            kinds[facts is not None and has_transactions(facts.engine) is False].append(name)
     return kinds
 
 

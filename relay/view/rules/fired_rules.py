@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
-from relay.schema_history.tables.ddl_tokens import NotSure
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ

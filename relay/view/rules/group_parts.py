@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
-from protocol.binlog.fields import Fields
+from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.xa_prepare import decode_xa_prepare
 from protocol.errors import Malformed
 from protocol.kernel.codes import (
@@ -29,6 +29,7 @@ from protocol.kernel.codes import (
     XA_PREPARE_EVENT,
     XID_EVENT,
 )
+from protocol.sql.gaps import GAPS
 from relay.view.rules.group import GroupEvent, SourceGroup
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
 
@@ -42,8 +43,6 @@ _INSERT_ID: Final = b"\2"
 """What an Intvar event begins with that gives a number to AUTO_INCREMENT."""
 _TABLE_MAP_HEAD: Final = 8 + 2 * (1 + 255 + 1)
 """Bytes up to behind its names."""
-# Blanks, comments, and the marks of comments for servers, whose content is a part of the statement.
-_GAP: Final = rb"(?>\s|/\*(?!!).*?\*/|/\*!\d*|\*/|--\s[^\n]*\n|\#[^\n]*\n)"
 _NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
 _CONTROL: Final = re.compile(
     rb"""%(gaps)s(?:
@@ -58,7 +57,7 @@ _CONTROL: Final = re.compile(
     | XA %(gap)s COMMIT \b (?P<xa_commit> .*+)
     | XA %(gap)s ROLLBACK \b (?P<xa_rollback> .*+)
     )"""
-    % {b"gap": b"(?>" + _GAP + b"+)", b"gaps": b"(?>" + _GAP + b"*)", b"name": _NAME},
+    % {**GAPS, b"name": _NAME},
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 
@@ -164,7 +163,8 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
             if event.type == INTVAR_EVENT:
                 makes_numbers = makes_numbers or group.body(event, 1) == _INSERT_ID
             elif event.type == TABLE_MAP_EVENT:
-                tables.append(table_of_map(group.body(event, _TABLE_MAP_HEAD), group.post_lengths))
+                id_size = table_id_bytes(group.post_lengths[TABLE_MAP_EVENT])
+                tables.append(decode_table_map(group.body(event, _TABLE_MAP_HEAD), id_size).name)
             start = begun
             continue
         start, makes_numbers = None, False
@@ -235,17 +235,6 @@ def _savepoint_name(text: bytes) -> bytes:
     return name.lower()
 
 
-def table_of_map(body: bytes, post_lengths: bytes) -> tuple[str, str]:
-    """(schema, table) of a Table_map event. Raises: Truncated."""
-    fields = Fields(body)
-    fields.skip(4 if post_lengths[TABLE_MAP_EVENT] == 6 else 6)
-    fields.skip(2)
-    schema = fields.take(fields.lenenc_int())
-    fields.skip(1)
-    table = fields.take(fields.lenenc_int())
-    return schema.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
-
-
 def _ends_statement(group: SourceGroup, event: GroupEvent) -> bool:
-    at = 4 if group.post_lengths[event.type] == 6 else 6
+    at = table_id_bytes(group.post_lengths[event.type])
     return bool(int.from_bytes(group.body(event, at + 2)[at:], "little") & ROWS_STATEMENT_END)

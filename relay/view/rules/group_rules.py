@@ -19,7 +19,7 @@ from protocol.kernel.codes import (
     PRE_GA_UPDATE_ROWS_EVENT,
     PRE_GA_WRITE_ROWS_EVENT,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
+from protocol.sql.lexer import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
@@ -42,6 +42,8 @@ from relay.view.rules.xa.left_out_xa import LeftOutXa
 
 _OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
 _OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
+_MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
+"""First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _ACCOUNTS_SEEN: Final = 1024
 """Bytes of a statement in which the name of its table stands."""
 _MARIADB: Final = range(ANNOTATE_ROWS_EVENT, PARTIAL_ROW_DATA_EVENT + 1)
@@ -150,8 +152,8 @@ class MysqlRules:
             _, first, last = _ends(group, parts)
             if last is not None:
                 self._note_xa(first or last, last, left_out=True)
-        except ProtocolError:
-            return
+        except (CannotBeKept, ProtocolError):
+            return  # nobody knows what it defines
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
         """See GroupRules."""
@@ -366,7 +368,7 @@ class _Planned:
         """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
-        if not _may_define(part.query.raw):
+        if part.query.first_word not in _MAY_DEFINE:
             return [copied(part)]
         raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
         if raw == part.query.raw:
@@ -467,11 +469,6 @@ def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, Grou
 
 def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:
     return OutGroup((Copy(group.start, group.stop),), "new" if head is None else "source")
-
-
-def _may_define(raw: bytes) -> bool:
-    """Whether a statement may be CREATE or ALTER TABLE: it is no plain change of rows."""
-    return not raw[:7].upper().startswith((b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"))
 
 
 def _writes_accounts(query: LoggedQuery) -> bool:

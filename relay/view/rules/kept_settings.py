@@ -8,6 +8,8 @@ from uuid import UUID
 from protocol.position import is_binlog_name
 from relay.archive.storage.archive_errors import ArchiveConflict
 from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.view.rules.settings import ViewSettings
 
 _LAYOUT: Final = 1
@@ -54,7 +56,7 @@ def _of_mariadb(settings: ViewSettings) -> dict[str, object]:
 def kept_uuid(directory: Path) -> UUID | None:
     """Whose GTIDs the view in `directory` has, where there is one. Blocking. A source that is followed later changes them not."""
     try:
-        return UUID(json.loads((directory / VIEW_NAME).read_bytes())["uuid"])
+        return UUID(kept_json(read_file(directory / VIEW_NAME))["uuid"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -78,7 +80,7 @@ def check_unchanged(directory: Path, settings: ViewSettings) -> bool:
     path = directory / VIEW_NAME
     wanted = kept_record(settings)
     try:
-        kept = json.loads(path.read_bytes())
+        kept = kept_json(read_file(path))
     except FileNotFoundError:
         return False
     except ValueError as error:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from protocol.kernel.codes import QUERY_EVENT, QUERY_POST
+from protocol.binlog.query import Query
+from protocol.kernel.codes import QUERY_EVENT
 from relay.view.rules.group import Copy, GroupEvent, New, OutGroup
 from relay.view.rules.group_parts import GroupPart
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -25,7 +26,7 @@ def commit(event: GroupEvent, query: LoggedQuery | None) -> New:
 
 
 def _control(event: GroupEvent, query: LoggedQuery | None, text: bytes) -> New:
-    body = bytes(QUERY_POST) + b"\0" + text if query is None else query.control(text)
+    body = Query(0, 0, 0, b"", b"", text).encode() if query is None else query.control(text)
     return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, body)
 
 

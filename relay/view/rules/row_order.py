@@ -11,7 +11,7 @@ from typing import Final
 
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
-from relay.schema_history.tables.ddl_tokens import NotSure, sql_tokens
+from protocol.sql.lexer import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
-from relay.schema_history.tables.ddl_tokens import NotSure
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.definitions_learned import learn

@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
-from relay.schema_history.tables.ddl_tokens import NotSure
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group import SourceGroup

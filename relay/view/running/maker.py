@@ -53,8 +53,9 @@ from relay.view.view_stop import ViewStop, keep_stop
 
 log = structlog.get_logger()
 
-_AT_ONCE_BYTES: Final = 4 << 10
-"""So much is made on the event loop: a thread's turn takes longer. Where rules look at each statement it is a millisecond."""
+_AT_ONCE_BYTES: Final = 2 << 10
+"""So much is made on the event loop, where nothing in it is packed and the file has begun: a thread's turn takes longer. Where rules
+look at each statement it is a millisecond, and five where all are definitions."""
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _KEEP_WAITS_S: Final = 10.0
 _ADOPT_S: Final = 1.0
@@ -289,7 +290,7 @@ class ViewMaker:
 
     async def _make_file(self, generation: Generation, maker: FileMaker, file: ArchivedFile) -> None:
         """Until the file is complete."""
-        progress = self._progress
+        progress, is_begun = self._progress, False
         while not maker.is_done:
             self._moved.clear()
             check_writing(generation)
@@ -299,14 +300,18 @@ class ViewMaker:
             sealed = file.sealed and not file.damaged and end == file.end
             await self._adopt_tables(generation, maker, file.name)
             left = end - maker.translation.offset
-            is_quick = left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back
-            if is_quick and not maker.reads_packed and not self._asks_before:
+            is_quick = (
+                is_begun and left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back
+            )
+            if is_quick and not maker.reads_packed and not self._asks_before and not maker.has_packed(end):
                 self._may_look_up(False)
                 made = maker.make(end, sealed=sealed, ends_cut=file.cut)
             else:
                 self._may_look_up(True)
                 made = await self._thread.run(lambda: maker.make(end, sealed=sealed, ends_cut=file.cut))  # noqa: B023
-                progress.catches_up()
+                if left > _AT_ONCE_BYTES:
+                    progress.catches_up()
+            is_begun = True
             if made.runs and not self._numbers.is_begun:
                 await self._thread.run(self._numbers.begun)
             self._count(maker)

@@ -6,6 +6,7 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
+from protocol.binlog.query import read_query
 from protocol.kernel import codes
 from protocol.views.query_status import explicit_place
 from protocol.views.view_copy import ViewCopy
@@ -171,20 +172,17 @@ class GroupWriter:
         """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""
         if self._explicit < 0 or not isinstance(piece, New) or piece.type != EventType.QUERY:
             return piece
-        body, lengths_at = piece.body, codes.QUERY_STATUS_LENGTH_AT
-        status = int.from_bytes(body[lengths_at : codes.QUERY_POST], "little")
-        if body[codes.QUERY_POST + status + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1 :] in (BEGIN, COMMIT):
+        query = read_query(piece.type, piece.body, codes.QUERY_POST)
+        if query.text in (BEGIN, COMMIT):
             return piece
-        place = explicit_place(body[codes.QUERY_POST : codes.QUERY_POST + status])
+        status = query.status_variables
+        place = explicit_place(status)
         if place == codes.STATUS_SAID:
             return piece
         if place == codes.STATUS_DAMAGED:
             raise self._stops.group_malformed(self._source.offset, 0)
         said = bytes((codes.VARIABLE_EXPLICIT_TIMESTAMPS, self._explicit))
-        length = (status + len(said)).to_bytes(2, "little")
-        place += codes.QUERY_POST
-        head = body[:lengths_at] + length + body[codes.QUERY_POST : place]
-        return piece._replace(body=head + said + body[place:])
+        return piece._replace(body=query._replace(status_variables=status[:place] + said + status[place:]).encode())
 
 
 def _body_bytes(piece: New | Later) -> int:

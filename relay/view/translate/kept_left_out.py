@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from relay.archive.storage.files import VIEW_LEFT_OUT_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 from relay.view.rules.mariadb.left_out import LeftOut
 
 
@@ -15,6 +17,6 @@ def keep_left_out(view: Path, left_out: LeftOut, layer: FileLayer) -> None:
 def kept_left_out(view: Path) -> LeftOut | None:
     """What was kept last; None: nothing, or what cannot be understood. Blocking. Raises: OSError."""
     try:
-        return LeftOut.of_record(json.loads((view / VIEW_LEFT_OUT_NAME).read_bytes()))
+        return LeftOut.of_record(kept_json(read_file(view / VIEW_LEFT_OUT_NAME)))
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -5,14 +5,23 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from relay.archive.storage.archive_errors import ArchiveDamaged
+from relay.view.rules import stop_reasons
 from relay.view.rules.group import GroupEvent, SourceGroup
 
 _HELD_EVENTS: Final = 2_000
 _HELD_BYTES: Final = 1 << 20
 """Of a group whose events are held; those of a longer one are read anew each time that somebody goes over them."""
 _PIECE_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 64 << 20
+"""Of an event that is taken apart: it is held in memory, and what is made of it beside it."""
+_MOST_OF_TEXT: Final = 16 << 20
+"""Of one with a statement, which becomes words."""
+_WITH_TEXT: Final = frozenset(
+    (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.QUERY_COMPRESSED, EventType.ANNOTATE_ROWS)
+)
 
 ReadInto = Callable[[memoryview, int], int]
 """Reads the source's file into a view, from an offset on; returns how many bytes, 0 at the end. Blocking."""
@@ -51,13 +60,19 @@ class GroupReader:
         return SourceGroup(self._name, start, stop, events, self.body, self._post_lengths, self._server_version)
 
     def body(self, event: GroupEvent, most: int | None = None) -> bytes:
-        """Behind the header, without the checksum. Raises: ArchiveDamaged where it is not what was looked at before; OSError.
+        """Behind the header, without the checksum. Raises: ArchiveDamaged where it is not what was looked at before; OSError;
+        CannotBeKept for one that is too long to be held.
 
         What is made of it gets a checksum of its own: nobody could see later that it was changed in between. most: bytes of it that
         somebody only looks at; nothing is compared then.
         """
         if most is not None:
             return self._read(event.offset + HEADER_SIZE, min(most, event.length - HEADER_SIZE - self._trailer))
+        limit = _MOST_OF_TEXT if event.type in _WITH_TEXT else _MOST_BYTES
+        if event.length > limit:
+            raise stop_reasons.too_large(
+                f"an event of it has {event.length} bytes, of which a view reads {limit >> 20} MiB"
+            )
         data = self._read(event.offset, event.length)
         timestamp, kind, server_id, size, _, flags = HEADER.unpack_from(data)
         if (size, kind, flags, timestamp, server_id) != event[1:]:

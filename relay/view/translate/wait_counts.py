@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from protocol.dependencies import write_set_codes as codes
 from relay.archive.storage.files import VIEW_WAITS_NAME, FileLayer, replace_file
+from relay.disk.file_calls import read_file
+from relay.disk.kept_json import kept_json
 
 TABLE: Final = "table"
 """In place of a cause: the table's plan says why."""
@@ -135,6 +137,6 @@ def keep_counts(view: Path, counts: WaitCounts, layer: FileLayer) -> None:
 def kept_counts(view: Path) -> WaitCounts | None:
     """What was kept last; None: nothing, or what cannot be understood. Blocking. Raises: OSError."""
     try:
-        return WaitCounts.of_record(json.loads((view / VIEW_WAITS_NAME).read_bytes()))
+        return WaitCounts.of_record(kept_json(read_file(view / VIEW_WAITS_NAME)))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None

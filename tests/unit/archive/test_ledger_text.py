@@ -36,7 +36,7 @@ def lines_in(directory: Path) -> list[dict[str, Any]]:
 
 
 def rows_in_text(directory: Path) -> list[LedgerRow]:
-    found = (read_record(json.loads(line)) for _at, line in read_lines(FileLayer(), directory / LEDGER_TEXT_NAME).lines)
+    found = (read_record(line) for _at, line in read_lines(FileLayer(), directory / LEDGER_TEXT_NAME).lines)
     return [row for row in found if isinstance(row, LedgerRow)]
 
 

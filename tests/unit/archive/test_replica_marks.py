@@ -19,8 +19,9 @@ from relay.archive.storage.replica_marks import (
     SentPlace,
 )
 
-ONE = ReplicaIdentity(7, "3e11fa47-71ca-11e1-9e33-c80aa9429562")
-OTHER = ReplicaIdentity(7, "")
+ONE = ReplicaIdentity.of(7, "3e11fa47-71ca-11e1-9e33-c80aa9429562", "replica")
+OTHER = ReplicaIdentity.of(7, "", "replica")
+OF_ANOTHER_ACCOUNT = ReplicaIdentity.of(7, "3e11fa47-71ca-11e1-9e33-c80aa9429562", "other")
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
 
@@ -50,7 +51,14 @@ def test_marks_survive_a_process_that_never_closed_them(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("identity", "file"), [(OTHER, FIRST), (ReplicaIdentity(8, ONE.server_uuid), FIRST), (ONE, SECOND), (ONE, "x")]
+    ("identity", "file"),
+    [
+        (OTHER, FIRST),
+        (OF_ANOTHER_ACCOUNT, FIRST),
+        (ReplicaIdentity.of(8, ONE.server_uuid, "replica"), FIRST),
+        (ONE, SECOND),
+        (ONE, "x"),
+    ],
 )
 def test_another_replica_or_file_may_not(path: Path, identity: ReplicaIdentity, file: str) -> None:
     marks = ReplicaMarks.open(path)
@@ -64,7 +72,7 @@ def test_who_was_sent_a_file_last_is_told_with_the_place(path: Path) -> None:
     marks.begin(OTHER, SECOND, 4).sending(SECOND, 4, 90)
     assert marks.sent_in([SECOND]) == [SentPlace(OTHER, Position(SECOND, 90))]
     assert {(sent.identity, sent.place.offset) for sent in marks.sent_in([FIRST, SECOND])} == {(ONE, 500), (OTHER, 90)}
-    assert (marks.knows(ONE), marks.knows(ReplicaIdentity(9, ""))) == (True, False)
+    assert (marks.knows(ONE), marks.knows(ReplicaIdentity.of(9, "", "replica"))) == (True, False)
     marks.close()
 
 
@@ -156,8 +164,8 @@ def test_a_slot_taken_over_by_another_replica_says_nothing_for_the_first(path: P
 def test_the_file_grows_to_its_limit_and_keeps_every_mark(path: Path) -> None:
     marks = ReplicaMarks.open(path, first_slots=2, most_slots=8)
     for number in range(8):
-        marks.begin(ReplicaIdentity(number, ""), FIRST, 100 + number)
-    assert all(marks.may_resume(ReplicaIdentity(n, ""), FIRST, 100 + n) for n in range(8))
+        marks.begin(ReplicaIdentity.of(number, "", "replica"), FIRST, 100 + number)
+    assert all(marks.may_resume(ReplicaIdentity.of(n, "", "replica"), FIRST, 100 + n) for n in range(8))
 
 
 def test_when_all_slots_are_connected_the_next_replica_is_refused(path: Path) -> None:
@@ -171,8 +179,25 @@ def test_the_least_recently_used_replica_gives_up_its_slot(path: Path) -> None:
     marks = ReplicaMarks.open(path, first_slots=2, most_slots=2)
     for identity in (ONE, OTHER, ONE):
         marks.begin(identity, FIRST, 100).end()
-    marks.begin(ReplicaIdentity(9, ""), FIRST, 100)
+    marks.begin(ReplicaIdentity.of(9, "", "replica"), FIRST, 100)
     assert [marks.may_resume(ONE, FIRST, 100), marks.may_resume(OTHER, FIRST, 100)] == [True, False]
+
+
+def test_an_account_that_makes_up_server_ids_takes_its_own_slots_and_no_other(path: Path) -> None:
+    marks = ReplicaMarks.open(path, first_slots=4, most_slots=4)
+    marks.begin(OF_ANOTHER_ACCOUNT, FIRST, 100).end()
+    for number in range(20):
+        marks.begin(ReplicaIdentity.of(100 + number, "", "replica"), FIRST, 100).end()
+    assert marks.may_resume(OF_ANOTHER_ACCOUNT, FIRST, 100)
+    marks.close()
+    assert ReplicaMarks.open(path, first_slots=4, most_slots=4).may_resume(OF_ANOTHER_ACCOUNT, FIRST, 100)
+
+
+def test_what_another_account_is_sent_under_the_same_names_replaces_no_mark(path: Path) -> None:
+    marks = ReplicaMarks.open(path)
+    marks.begin(ONE, FIRST, 100).sending(FIRST, 100, 500)
+    marks.begin(OF_ANOTHER_ACCOUNT, FIRST, 4)
+    assert marks.may_resume(ONE, FIRST, 300)
 
 
 def told(capture: list[Any]) -> list[str]:

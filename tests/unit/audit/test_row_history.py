@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from relay.audit.history.changed_columns import changed_columns
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import NoSuchRow, RowAsked, parse_row
+from relay.audit.jobs.row_history import changed_columns
 
 
 @pytest.mark.parametrize(

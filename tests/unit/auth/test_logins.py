@@ -14,7 +14,7 @@ import pytest
 
 from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
-from protocol.auth.authenticator import Channel
+from protocol.auth.authenticator import Channel, Step
 from protocol.auth.caching_sha2 import StoredSha2
 from protocol.auth.credentials import Credentials
 from protocol.auth.host_pattern import HostPattern
@@ -23,7 +23,14 @@ from protocol.auth.sha_crypt import sha256_crypt
 from protocol.capabilities import Capability
 from protocol.errors import AnsweredError, ErrorCode
 from protocol.framing import frame_payload
-from protocol.source_side.connection_events import CheckRequested, Closed, LoggedIn, LoginRefused, TlsRequested
+from protocol.source_side.connection_events import (
+    CheckRequested,
+    Closed,
+    Event,
+    LoggedIn,
+    LoginRefused,
+    TlsRequested,
+)
 from protocol.source_side.connection_states import IllegalInput, State
 from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
 from protocol.source_side.machine import SourceSide
@@ -43,14 +50,18 @@ def stored_sha2(password: str = PASSWORD, salt: bytes = b"12345678901234567890")
 
 
 def machine(
-    accounts: Accounts | Account, *, rule: Callable[[Account | None], Ruling] | None = None, tls: bool = False
+    accounts: Accounts | Account,
+    *,
+    rule: Callable[[Account | None], Ruling] | None = None,
+    tls: bool = False,
+    accounts_now: Callable[[], Accounts] | None = None,
 ) -> SourceSide:
     if isinstance(accounts, Account):
         accounts = Accounts([accounts], secret=bytes(32), rsa_key=one_key)
     return SourceSide(
         connection_id=7,
         facts=FACTS,
-        login=LoginTerms(accounts, os.urandom, offer_tls=tls, rule=rule),
+        login=LoginTerms(accounts, os.urandom, offer_tls=tls, rule=rule, accounts_now=accounts_now),
         host="192.0.2.1",
         now=100.0,
         wall_offset_s=0.0,
@@ -499,3 +510,78 @@ def test_what_a_check_is_made_of_does_not_show() -> None:
 def test_the_keys_text_is_pem() -> None:
     body = one_key().public_pem.split(b"-----")[2]
     assert len(base64.b64decode(body)) == 294
+
+
+# --- accounts that change during a login --------------------------------------------------------------------------------
+
+
+class Reloaded:
+    """Accounts that a reload replaces."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.accounts = Accounts([Account("repl", credentials)], secret=bytes(32), rsa_key=one_key)
+
+    def now(self) -> Accounts:
+        return self.accounts
+
+    def replace(self, *accounts: Account) -> None:
+        self.accounts = self.accounts.replaced(accounts)
+
+
+CHANGES: dict[str, list[Account]] = {
+    "removed": [],
+    "another password": [Account.with_password("repl", "another")],
+    "from elsewhere only": [Account("repl", Credentials.from_password(PASSWORD), host=HostPattern.parse("10.0.0.1"))],
+    "TLS is required": [Account("repl", Credentials.from_password(PASSWORD), require_tls=True)],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("plugin", ["mysql_native_password", "caching_sha2_password", "client_ed25519"])
+def test_who_was_greeted_before_a_reload_is_judged_by_the_accounts_of_after_it(change: str, plugin: str) -> None:
+    known = Reloaded(Credentials.from_password(PASSWORD))
+    client = LoginClient(machine(known.accounts, accounts_now=known.now), plugin=plugin)
+    client.take_greeting()
+    known.replace(*CHANGES[change])
+    client.log_in()
+    while client._answer():
+        pass
+    assert isinstance(client.events[0], LoginRefused)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_account_that_is_changed_while_its_password_is_checked_is_not_let_in(change: str) -> None:
+    known = Reloaded(stored_sha2())
+    side = machine(known.accounts, accounts_now=known.now)
+    given = side.answer_check
+
+    def changed_meanwhile(step: Step, now: float) -> list[Event]:
+        known.replace(*CHANGES[change])
+        return given(step, now)
+
+    client = LoginClient(side)
+    side.answer_check = changed_meanwhile  # type: ignore[method-assign]
+    client.run()
+    assert isinstance(client.events[0], LoginRefused) and "changed or removed" in client.events[0].reason
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_answer_that_is_held_back_is_given_by_the_accounts_of_then(change: str) -> None:
+    known = Reloaded(Credentials.from_password(PASSWORD))
+    side = machine(known.accounts, rule=lambda _account: Ruling(hold_s=2.0), accounts_now=known.now)
+    LoginClient(side).run()
+    assert side.state is State.VERDICT_HELD
+    known.replace(*CHANGES[change])
+    events = side.pass_time(102.1)
+    assert isinstance(events[0], LoginRefused) and "changed or removed" in events[0].reason
+
+
+def test_a_reload_that_leaves_the_account_as_it_is_disturbs_no_login() -> None:
+    known = Reloaded(Credentials.from_password(PASSWORD))
+    client = LoginClient(machine(known.accounts, accounts_now=known.now))
+    client.take_greeting()
+    known.replace(Account.with_password("repl", PASSWORD), Account.with_password("more", PASSWORD))
+    client.log_in()
+    while client._answer():
+        pass
+    assert isinstance(client.events[0], LoggedIn)

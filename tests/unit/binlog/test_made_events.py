@@ -6,13 +6,16 @@ import zlib
 import pytest
 
 from protocol.binlog.made_events import (
+    gtid_list_event,
     heartbeat_event,
+    heartbeat_v2_event,
     patch_format_description,
     replica_position,
     rotate_event,
     rotate_size,
 )
 from protocol.errors import Malformed, Truncated
+from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list
 from protocol.position import Position
 from tests.support.binlog_builder import HEADER, BinlogBuilder
 
@@ -46,6 +49,21 @@ def test_a_heartbeat_is_version_1(with_checksum: bool) -> None:
     assert HEADER.unpack_from(event) == (0, 27, 5, len(event), 2**32 - 1, 0)
     assert event[19 : 19 + len(FILE)] == FILE.encode()
     assert crc_is_right(event) is with_checksum
+
+
+@pytest.mark.parametrize("with_checksum", [True, False])
+def test_a_heartbeat_of_version_2_has_a_position_of_64_bits(with_checksum: bool) -> None:
+    event = heartbeat_v2_event(Position(FILE, 2**40), 5, with_checksum=with_checksum)
+    (found,) = [event[19:-4] if with_checksum else event[19:]]
+    assert found == b"\1\x10" + FILE.encode() + b"\2\x09\xfe" + (2**40).to_bytes(8, "little") + b"\0"
+    assert not with_checksum or crc_is_right(event)
+
+
+def test_an_artificial_gtid_list_has_the_place_that_it_is_true_for() -> None:
+    gtids = GtidList((DomainGtid(0, 1, 7),))
+    event = gtid_list_event(gtids, 2**32 + 700, 5, with_checksum=True)
+    assert crc_is_right(event) and decode_gtid_list(event[19:-4]) == gtids
+    assert (int.from_bytes(event[13:17], "little"), int.from_bytes(event[17:19], "little")) == (700, 0x20)
 
 
 def test_a_heartbeat_beyond_4_gib_is_not_made() -> None:

@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from protocol.binlog.schema.column_charsets import charset_of_column, collation_of_charset
-from protocol.binlog.schema.table_columns import TableColumn, decode_table_columns
+from protocol.binlog.schema.table_columns import TableColumn, described_columns
+from protocol.binlog.table_map import decode_table_map
 from protocol.errors import Malformed
 
 LONG, VARCHAR, STRING, ENUM, SET, UNKNOWN = 3, 15, 254, 247, 248, 200
@@ -19,7 +20,7 @@ def metadata(kind: int, value: bytes) -> bytes:
 def columns(types: bytes, arguments: bytes, optional: bytes = b"", *, mariadb: bool = False) -> list[TableColumn]:
     nullable = bytes((len(types) + 7) // 8)
     body = HEAD + bytes((len(types),)) + types + bytes((len(arguments),)) + arguments + nullable + optional
-    found = decode_table_columns(body, 6, mariadb)
+    found = described_columns(decode_table_map(body), mariadb)
     assert not found.optional_malformed
     return found.columns
 
@@ -100,14 +101,14 @@ def test_columns_may_have_other_charsets_than_most_or_one_each() -> None:
 )
 def test_metadata_that_cannot_be_is_reported_and_the_types_are_there(optional: bytes) -> None:
     body = HEAD + b"\x02" + bytes((VARCHAR, STRING)) + b"\x04" + bytes(2) + bytes((ENUM, 1)) + b"\0" + optional
-    found = decode_table_columns(body, 6, False)
+    found = described_columns(decode_table_map(body), False)
     assert found.optional_malformed
     assert [column.type for column in found.columns] == [VARCHAR, ENUM]
 
 
 def test_types_that_are_cut_are_malformed() -> None:
     with pytest.raises(Malformed):
-        decode_table_columns(HEAD + b"\x05\x03", 6, False)
+        described_columns(decode_table_map(HEAD + b"\x05\x03"), False)
 
 
 @pytest.mark.parametrize(("charset", "collation"), [("utf8", 33), ("utf8mb3", 33), ("LATIN1", 5), ("nobody's", None)])

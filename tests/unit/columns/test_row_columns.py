@@ -338,7 +338,7 @@ def test_a_time_with_a_fraction_in_the_type_without_one_is_not_read(build: Kerne
 def test_what_goes_wrong_inside_the_compiled_walk_is_raised_and_not_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupted(data: bytes) -> bytes:
+    def interrupted(data: bytes, most_bytes: int) -> bytes:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("protocol.columns.rows.row_values.unpack_column", interrupted)

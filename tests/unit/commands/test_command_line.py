@@ -16,6 +16,7 @@ import relay.cli.command_line
 from relay.binlog_file.binlog_scan import BinlogScan, Unreadable
 from relay.commands.archive_command import print_table
 from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
+from relay.commands.outcome import CommandFailed
 
 ROOT = Path(__file__).parents[3]
 ENCRYPTED = ROOT / "tests" / "corpus" / "encrypted" / "mariadb.binlog"
@@ -215,10 +216,28 @@ def test_wrong_use_ends_with_2_and_a_sentence(command, arguments: list[str], par
 
 def test_an_unexpected_error_is_one_line_without_a_traceback(command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BINLOG_RELAY_DEBUG", raising=False)
-    monkeypatch.setattr(relay.cli.relay_commands, "loaded_config", lambda _path: 1 / 0)
+    monkeypatch.setattr(relay.cli.relay_commands, "loaded_config", lambda _path, **_how: 1 / 0)
     result = command("check-config", "--config", "x")
     assert (result.code, result.err.count("\n")) == (70, 1)
     assert "ZeroDivisionError at test_command_line.py" in result.err
+
+
+def test_no_error_gives_a_terminal_orders_of_others(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (
+        CommandFailed("it said \x1b[2J\x07\u202e:\n\tA second line.", 1),
+        OSError(2, "gone", "\x1b]0;name\x07"),
+        ValueError("\x9b2J"),
+    ):
+
+        def refused(error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(relay.cli.command_line, "_run", refused)
+        with pytest.raises(SystemExit):
+            relay.cli.command_line.main()
+        told = capsys.readouterr().err
+        assert all(line.isprintable() for line in told.rstrip("\n").split("\n")), ascii(told)
+        assert isinstance(error, OSError | ValueError) or "\n    A second line." in told
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")

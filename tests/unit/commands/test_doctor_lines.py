@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from protocol.printable import printable
 from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.doctor.certificate_judgement import shown_certificate_line
 from relay.doctor.doctor_command import replica_to_ask, shown_line, summary
-from relay.doctor.doctor_line import DoctorLine, is_worse, printable
+from relay.doctor.doctor_line import DoctorLine, is_worse
 from relay.doctor.machine_judgement import archive_rate, relay_pid, space_line, sync_verdict
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.retention_judgement import DiskRoom, retention_lines

@@ -34,7 +34,7 @@ async def configured(tmp_path: Path, *retention: str) -> Path:
         arrived_file=NAMES[2],
         absent_s=7300.0,
     )
-    write_known_replicas(FileLayer(), archive, KnownReplicas([replica]).records())
+    write_known_replicas(FileLayer(), archive, KnownReplicas([replica]).values())
     config = tmp_path / "relay.toml"
     lines = [
         '[source]\nhost = "db"\nuser = "r"\npassword = "p"\nserver_id = 7',

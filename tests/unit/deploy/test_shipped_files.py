@@ -217,8 +217,10 @@ def test_the_manifests_name_each_other() -> None:
     monitor = found["ServiceMonitor"]["spec"]
     assert monitor["selector"]["matchLabels"] == found["Service"]["metadata"]["labels"]
     assert {one["port"] for one in monitor["endpoints"]} <= {port["name"] for port in found["Service"]["spec"]["ports"]}
-    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        assert container[probe]["httpGet"]["port"] in ports
+    assert container["readinessProbe"]["httpGet"]["port"] in ports
+    # Whether it lives is not asked at a port, which others may flood.
+    for probe in ("startupProbe", "livenessProbe"):
+        assert container[probe]["exec"]["command"][-1] in (ROOT / "Dockerfile").read_text()
     mounted = {one["name"] for one in container["volumeMounts"]}
     claims = {one["metadata"]["name"] for one in found["StatefulSet"]["spec"]["volumeClaimTemplates"]}
     assert mounted == claims | {one["name"] for one in pod["spec"]["volumes"]}

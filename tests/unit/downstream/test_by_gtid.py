@@ -102,6 +102,7 @@ def test_a_mariadb_position_that_cannot_be_read_has_the_sources_number(name: str
     facts = SourceFacts("mariadb", "10.11.18-MariaDB", 1)
     variables: dict[str, Value] = {"slave_connect_state": "", name: said}
     asked = BinlogDump(offset=4, flags=0, server_id=7, file="")
+    requested = gtid_request(DumpRequest(asked, variables, facts, None, None, ""), cast(GtidLookup, Lookup(None)))
     with pytest.raises(PositionRefused) as caught:
-        gtid_request(DumpRequest(asked, variables, facts, None, None, ""), cast(GtidLookup, Lookup(None)))
+        requested.start([])
     assert caught.value.number == number

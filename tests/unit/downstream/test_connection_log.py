@@ -13,10 +13,10 @@ from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.position import Position
 from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements.requests import ShowBinaryLogs
-from relay.downstream.connection import strangers as stranger_log
+from relay.downstream.connection import line_bounds
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.connection_log import ConnectionLog
-from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.connection.line_bounds import LineBounds
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.dump import Dump
 
@@ -37,8 +37,8 @@ def a_client(user: str = "repl") -> Client:
     return client
 
 
-def greeted(user: str = "repl", strangers: StrangerLog | None = None) -> ConnectionLog:
-    log = ConnectionLog(a_client(user), strangers or StrangerLog())
+def greeted(user: str = "repl", bounds: LineBounds | None = None) -> ConnectionLog:
+    log = ConnectionLog(a_client(user), bounds or LineBounds())
     log.greeted()
     return log
 
@@ -97,14 +97,14 @@ async def test_an_end_that_is_no_news_has_none(event: Event) -> None:
 
 
 async def test_strangers_get_as_many_lines_as_help_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stranger_log, "_MOST_LINES", 2)
-    strangers = StrangerLog()
+    monkeypatch.setattr(line_bounds, "_MOST_LINES", 2)
+    bounds = LineBounds()
     closed = Closed(PeerError(ErrorCode.ER_HANDSHAKE_ERROR, "Bad handshake"))
     with capture_logs() as logs:
         for _ in range(2):
-            greeted("", strangers).happened(closed)
-            greeted("", strangers).stranger("stranger_sent_away", note="listen.max_connections")
-        greeted("repl", strangers).happened(closed)
+            greeted("", bounds).happened(closed)
+            greeted("", bounds).sent_away_before_login()
+        greeted("repl", bounds).happened(closed)
     assert [(line["event"], line.get("user")) for line in logs] == [
         ("connection_ended", ""), ("stranger_sent_away", None), ("connection_ended", "repl")
     ]  # fmt: skip
@@ -115,7 +115,7 @@ async def test_strangers_get_as_many_lines_as_help_together(monkeypatch: pytest.
 )
 async def test_who_is_not_greeted_has_an_address_and_no_number(number: ErrorCode, level: str) -> None:
     with capture_logs() as logs:
-        ConnectionLog(a_client(""), StrangerLog()).refused(AnsweredError(number, "not now"))
+        ConnectionLog(a_client(""), LineBounds()).refused(AnsweredError(number, "not now"))
     assert logs == [
         {
             "event": "connection_refused",

@@ -22,6 +22,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.written = bytearray()
         self.closed = False
+        self.is_read = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -39,9 +40,11 @@ class Wire(asyncio.Transport):
 
     def pause_reading(self) -> None:
         """Nothing reads."""
+        self.is_read = False
 
     def resume_reading(self) -> None:
         """Nothing reads."""
+        self.is_read = True
 
 
 class Client:
@@ -81,7 +84,16 @@ class Connection:
         self.outcomes: list[Channel | TlsBroken] = []
         self.faults: list[Exception] = []
         self.done = asyncio.Event()
-        self.tls = ConnectionTls(self.wire, offered, received, threads, self.secured, self.faults.append)
+        self.more = bytearray()
+        self.tls = ConnectionTls(
+            self.wire,
+            offered,
+            received,
+            threads,
+            self.secured,
+            lambda tls: self.more.extend(tls.received(b"")),
+            self.faults.append,
+        )
 
     def secured(self, tls: ConnectionTls, outcome: Channel | TlsBroken) -> None:
         assert tls is self.tls
@@ -146,6 +158,33 @@ async def test_what_came_behind_the_handshake_is_given_once_it_is_done(
     assert connection.tls.received(last) == b""
     await asyncio.wait_for(connection.done.wait(), 10)
     assert connection.tls.received(b"") == b"a login"
+
+
+async def test_of_very_many_records_some_are_opened_at_once_and_nothing_is_read_meanwhile(
+    offered: ServerTls, client: Client, threads: Executor
+) -> None:
+    connection = Connection(offered, client.hello, threads)
+    await connection.shake_hands(client)
+    sent = bytes(number % 251 for number in range(1100))
+    first = connection.tls.received(b"".join(client.say(bytes([one])) for one in sent))
+    assert 0 < len(first) <= 200 and not connection.wire.is_read
+    connection.tls.transport.resume_reading()
+    assert not connection.wire.is_read, "more is read while there is enough"
+    async with asyncio.timeout(5):
+        while len(first) + len(connection.more) < len(sent):
+            await asyncio.sleep(0)
+    assert first + connection.more == sent
+    await asyncio.sleep(0)
+    assert connection.wire.is_read
+
+
+async def test_a_record_that_comes_in_pieces_is_opened_when_it_is_whole(
+    offered: ServerTls, client: Client, threads: Executor
+) -> None:
+    connection = Connection(offered, client.hello, threads)
+    await connection.shake_hands(client)
+    record = client.say(b"a command")
+    assert [connection.tls.received(record[at : at + 1]) for at in range(len(record))][-1] == b"a command"
 
 
 async def test_a_handshake_that_fails_is_told_in_words(offered: ServerTls, threads: Executor) -> None:

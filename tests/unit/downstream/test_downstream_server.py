@@ -18,7 +18,7 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
-from relay.downstream.connection import strangers as stranger_log
+from relay.downstream.connection import line_bounds
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import live_edge
@@ -118,6 +118,27 @@ async def test_a_refused_login_names_user_and_nothing_else(served: Served) -> No
             await served.client(user=user, password="wrong")
         texts.append(caught.value.args[1].replace(user, "X"))
     assert texts[0] == texts[1]
+
+
+async def test_who_was_greeted_before_a_reload_does_not_get_in_with_a_password_that_it_took_away(
+    served: Served,
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def reload() -> None:
+        served.server.replace_accounts([Account.with_password(USER, "another")])
+
+    class Greeted(pymysql.Connection):  # type: ignore[type-arg]
+        def _get_server_information(self) -> None:
+            super()._get_server_information()
+            asyncio.run_coroutine_threadsafe(reload(), loop).result(10)
+
+    def log_in(password: str) -> None:
+        Greeted(host="127.0.0.1", port=served.server.port, user=USER, password=password).close()
+
+    with pytest.raises(pymysql.MySQLError, match="Access denied"):
+        await call(lambda: log_in(PASSWORD))
+    await call(lambda: log_in("another"))
 
 
 async def test_an_unknown_statement_keeps_the_connection(served: Served) -> None:
@@ -430,7 +451,7 @@ async def test_what_a_client_says_of_itself_is_one_line_in_the_log(served: Serve
 
 
 async def test_who_knocks_on_and_on_does_not_fill_the_log(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stranger_log, "_MOST_LINES", 5)
+    monkeypatch.setattr(line_bounds, "_MOST_LINES", 5)
 
     def knock() -> None:
         with socket.create_connection(("127.0.0.1", served.server.port)) as stranger:

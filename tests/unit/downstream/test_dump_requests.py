@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -241,7 +242,7 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
     monkeypatch.setattr(live_edge, "SETTLED_S", 0.3)
     client = await served.replica(heartbeat_s=0.1)
     await call(lambda: start_of(client, 4, 20))
-    inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
+    inside, identity = place_inside(served), ReplicaIdentity.of(77, UUID, "replica")
     assert served.generation.replicas.may_resume(identity, FIRST, inside), (
         "its connection may still break with bytes unread"
     )
@@ -268,7 +269,7 @@ async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_
     await asyncio.sleep(0.5)
     await call(client.cut)  # nothing is unread, but who knows what was done with it
     await until(lambda: not served.server.sessions)
-    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity.of(77, UUID, "replica"), FIRST, place_inside(served))
 
 
 async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_have_everything(
@@ -279,7 +280,7 @@ async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_hav
     events = await call(lambda: start_of(client, 4, 2 + len(served.built.events)))
     assert events[-1].kind == EventType.HEARTBEAT
     await call(client.cut)
-    inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
+    inside, identity = place_inside(served), ReplicaIdentity.of(77, UUID, "replica")
     await until(lambda: not served.generation.replicas.may_resume(identity, FIRST, inside))
 
 
@@ -290,7 +291,7 @@ async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, m
     await asyncio.sleep(0.5)
     await call(client.close)
     await until(lambda: not served.server.sessions)
-    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity.of(77, UUID, "replica"), FIRST, place_inside(served))
 
 
 async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_long_it_was_silent(
@@ -302,7 +303,7 @@ async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_l
     await asyncio.sleep(0.5)
     await call(client.cut)  # closes a socket with everything unread: a reset
     await until(lambda: not served.server.sessions)
-    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity.of(77, UUID, "replica"), FIRST, place_inside(served))
 
 
 async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_bytes_were_unread(
@@ -316,7 +317,7 @@ async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_
     await asyncio.sleep(0.5)
     await call(client.cut)
     await until(lambda: not served.server.sessions)
-    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity.of(77, UUID, "replica"), FIRST, place_inside(served))
 
 
 async def test_a_replica_with_the_sources_server_id_is_stopped_before_the_dump(served: Served) -> None:
@@ -355,6 +356,63 @@ async def test_two_replicas_with_one_server_id_are_both_served_and_named_in_a_wa
     (warning,) = [line for line in logs if line["event"] == "server_id_shared"]
     assert (warning["other_address"], warning["replica_address"]) == tuple(addresses)
     assert len(served.server.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("user", "host", "ends"),
+    [("replica", "127.0.0.9", True), ("other", "127.0.0.1", True), ("other", "127.0.0.9", False)],
+)
+async def test_a_stream_is_ended_by_its_own_account_or_address_only(
+    served: Served, monkeypatch: pytest.MonkeyPatch, user: str, host: str, ends: bool
+) -> None:
+    first = await served.replica()
+    await call(lambda: start_of(first, 4, 2))
+    (victim,) = served.server.sessions
+    assert victim.client.machine is not None and victim.client.machine.account is not None
+    victim.client.machine.account = replace(victim.client.machine.account, user=user)
+    victim.client.host = host
+    with structlog.testing.capture_logs() as logs:
+        second = await served.replica()
+        await call(lambda: start_of(second, 4, 2))
+    await until(lambda: (victim.dump is None) == ends)
+    assert (
+        [line["event"] for line in logs if line["event"] == "replica_uuid_shared"] == []
+        if ends
+        else ["replica_uuid_shared"]
+    )
+
+
+async def test_each_of_many_replicas_with_one_server_id_is_one_line_in_the_log(served: Served) -> None:
+    with structlog.testing.capture_logs() as logs:
+        for number in range(4):
+            client = await call(lambda: ReplicaClient(served.server.port))
+            served.clients.append(client)
+            await call(lambda client=client, number=number: client.set_up(uuid=f"{UUID[:-1]}{number}"))  # type: ignore[misc]
+            await call(lambda client=client: start_of(client, 4, 2))  # type: ignore[misc]
+    assert [line["others"] for line in logs if line["event"] == "server_id_shared"] == [1, 2, 3]
+
+
+async def test_more_streams_wait_longer_between_two_heartbeats(served: Served) -> None:
+    for number in range(3):
+        client = await call(lambda: ReplicaClient(served.server.port))
+        served.clients.append(client)
+        await call(lambda client=client, number=number: client.set_up(uuid=f"{UUID[:-1]}{number}"))  # type: ignore[misc]
+        await call(lambda client=client: start_of(client, served.built.size, 2))  # type: ignore[misc]
+    await until(lambda: len(served.server.mirror._edge) == 3)
+    assert served.server.mirror.shortest_silence_s() == pytest.approx(3 / 2000)
+
+
+async def test_who_sends_ahead_and_leaves_takes_nothing_of_the_others_turns(served: Served) -> None:
+    rounds = served.server.rounds
+    length_s = rounds.length_s()
+    client = await served.replica()
+    client.connection._sock.sendall(b"\x01\0\0\0\x0e" * 4000)
+    async with asyncio.timeout(5):
+        while served.server.traffic.commands < 100:
+            await asyncio.sleep(0)
+    client.cut()
+    await until(lambda: not served.server.sessions)
+    assert rounds.length_s() == length_s
 
 
 async def test_a_connection_whose_answer_fails_by_surprise_is_ended_and_told(

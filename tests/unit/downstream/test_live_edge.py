@@ -19,6 +19,7 @@ class Stream:
         self.position = Position("mysql-bin.000001", 1000)
         self.is_at_rest = True
         self.waits_for_store = False
+        self.shortest_silence_s = 0.0
         self.unread = unread
         self.made = 0
         self.heartbeats: list[bytes] = []
@@ -56,6 +57,21 @@ async def test_heartbeats_come_once_a_period() -> None:
     await until(lambda: len(times) == 5)
     edge.close()
     assert times[-1] - times[0] >= 4 * 0.019
+
+
+# uvloop's clock has whole milliseconds.
+_CLOCK_S = 0.001
+
+
+async def test_heartbeats_come_no_more_often_than_the_loop_has_time_for() -> None:
+    stream = Stream()
+    stream.shortest_silence_s = 0.05
+    edge = LiveEdge(stream, heartbeat_s=0.001, settles=False)
+    begin = asyncio.get_running_loop().time()
+    edge.wait()
+    await until(lambda: len(stream.heartbeats) == 3)
+    edge.close()
+    assert asyncio.get_running_loop().time() - begin >= 3 * (0.05 - _CLOCK_S)
 
 
 async def test_a_heartbeat_for_one_place_is_made_once() -> None:
@@ -168,7 +184,8 @@ async def test_a_replica_that_has_not_read_everything_has_not_settled(monkeypatc
 
 async def test_new_events_end_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_edge, "SETTLED_S", 0.01)
-    edge = LiveEdge(Stream(), heartbeat_s=0.01, settles=True)
+    stream = Stream()
+    edge = LiveEdge(stream, heartbeat_s=0.01, settles=True)
     edge.wait()
     await until(lambda: edge.is_settled)
     edge.run_sent(asyncio.get_running_loop().time())

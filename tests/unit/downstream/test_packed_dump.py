@@ -136,11 +136,11 @@ def blocked_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     ):
         real = getattr(owner, name)
 
-        def called(*arguments: Any, real: Callable[..., Any] = real, name: str = name) -> Any:
+        def called(*arguments: Any, real: Callable[..., Any] = real, name: str = name, **named: Any) -> Any:
             with contextlib.suppress(RuntimeError):
                 asyncio.get_running_loop()
                 wrong.append(name)
-            return real(*arguments)
+            return real(*arguments, **named)
 
         monkeypatch.setattr(owner, name, called)
     yield wrong

@@ -11,8 +11,8 @@ from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import KillConnection, ShowBinaryLogs
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.connection_log import ConnectionLog
+from relay.downstream.connection.line_bounds import LineBounds
 from relay.downstream.connection.pending_statement import PendingStatement
-from relay.downstream.connection.strangers import StrangerLog
 
 
 class Changing(Request):
@@ -33,7 +33,7 @@ class Asked:
         self.told: list[GivenAnswer | AnsweredError] = []
         self.faults: list[Exception] = []
         client = Client()
-        log = ConnectionLog(client, StrangerLog())
+        log = ConnectionLog(client, LineBounds())
         self.statement = PendingStatement(request, self.find, tells or self.told.append, log, self.faults.append)
 
     async def find(self) -> GivenAnswer:

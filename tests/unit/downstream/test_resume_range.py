@@ -8,7 +8,7 @@ from relay.archive.storage.replica_marks import ReplicaIdentity, ReplicaMarks
 from relay.downstream.stream.resume_range import ResumeRange
 
 FILE = "mysql-bin.000001"
-REPLICA = ReplicaIdentity(77, "11111111-2222-3333-4444-000000000077")
+REPLICA = ReplicaIdentity.of(77, "11111111-2222-3333-4444-000000000077", "replica")
 RUN = 256 << 10
 MEBIBYTE = 1 << 20
 

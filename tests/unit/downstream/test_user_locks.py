@@ -1,13 +1,15 @@
 """GET_LOCK between connections: who has it, who comes next, and who would wait for ever."""
 
 import asyncio
+import time
+from dataclasses import replace
 
 import pytest
 
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows, Value
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement
-from protocol.statements.requests import UseLocks
+from protocol.statements.requests import LockAction, LockCall, UseLocks
 from relay.downstream.connection.user_locks import UserLocks
 
 MYSQL = SourceFacts("mysql", "9.7.4", 1, "uuid")
@@ -123,6 +125,36 @@ async def test_one_connection_cannot_have_any_number_of_them(locks: UserLocks) -
         for number in range(1000):
             await one.select(f"GET_LOCK('{number}', 0)")
     assert caught.value.number == 1235
+
+
+async def test_locks_of_many_others_do_not_make_taking_and_releasing_slower(locks: UserLocks) -> None:
+    take = [LockCall(LockAction.GET, str(number), 0.0) for number in range(64)]
+    for other in range(200):
+        calls = tuple(replace(call, name=f"{other} {call.name}") for call in take)
+        await locks.answer(UseLocks(calls, shows=True), other, MYSQL)
+    begin = time.thread_time()
+    for _ in range(1000):
+        calls = (LockCall(LockAction.GET, "own", 0.0), LockCall(LockAction.RELEASE_ALL))
+        await locks.answer(UseLocks(calls, shows=True), 2000, MYSQL)
+    # A look at each of 12,800 locks for each call takes 1.5 s.
+    assert time.thread_time() - begin < 0.4
+
+
+async def test_who_was_given_a_lock_and_left_at_once_takes_it_from_nobody(locks: UserLocks) -> None:
+    call = UseLocks((LockCall(LockAction.GET, "a", 5.0),))
+    await locks.answer(call, 1, MYSQL)
+    second = asyncio.create_task(locks.answer(call, 2, MYSQL))
+    await asyncio.sleep(0)
+    third = asyncio.create_task(locks.answer(call, 3, MYSQL))
+    await asyncio.sleep(0)
+    locks.release_all(1)
+    # The second connection ends in the same iteration in which it was given the lock.
+    locks.release_all(2)
+    second.cancel()
+    assert isinstance(await third, Rows)
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert await Asker(locks, 4).select("IS_USED_LOCK('a')") == 3
 
 
 async def test_names_are_checked_as_a_server_checks_them(locks: UserLocks) -> None:

@@ -32,6 +32,10 @@ SOURCE = '[feed.source]\nhost = "db"\nuser = "feed"\n'
             FEED.replace("/lake", "s3://lake") + 'format = "iceberg"',
             'feed: format = "iceberg" in a bucket needs `catalog`',
         ),
+        (
+            FEED + SOURCE.replace('"db"', '"d\\u001bb"'),
+            'feed.source.host: "d?b": this has characters that cannot be seen. Write it without control characters and line ends',
+        ),
         (FEED + 'assume_empty = true\nstart = "latest"', 'feed: assume_empty goes with start = "earliest" only'),
     ],
 )

@@ -32,6 +32,14 @@ def test_no_style_or_script_stands_in_the_text_of_the_page() -> None:
     assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*src=)", text)
 
 
+def test_no_script_makes_markup_of_what_it_is_given() -> None:
+    for path, file in page_files().items():
+        text = file.content.decode()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|javascript:", text
+        ), path
+
+
 def test_the_meanings_of_ledger_rows_are_those_of_the_page_of_errors() -> None:
     page = (ROOT / "docs" / "ERRORS.md").read_text(encoding="utf-8")
     served = json.loads(page_files()["/ledger_meanings.json"].content)

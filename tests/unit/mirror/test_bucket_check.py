@@ -16,6 +16,9 @@ from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.file_place import PlaceNote, Tier
+from relay.bucket_copy.checked_copy import WantedCopy
+from relay.bucket_copy.manifest_record import read_record
+from relay.bucket_copy.signed_object import Signer
 from relay.config import load_config
 from relay.mirror.bucket_check import BucketCheck
 from relay.mirror.mirror_setup import copies_of
@@ -30,7 +33,7 @@ from relay.tiers.tier_checks import tier_checks
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.generation_filling import two_generations
-from tests.support.mirrored_archive import bucket, copied, mirror
+from tests.support.mirrored_archive import bucket, copied, mirror, note_there
 from tests.support.packed_archive import packed_bytes
 from tests.support.tier_archive import digests_made, fill_archive
 
@@ -61,6 +64,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def place(template: Path, tmp_path: Path) -> Iterator[Path]:
     for name in ("archive", "bucket"):
         shutil.copytree(template / name, tmp_path / name)
+    record = read_record(tmp_path / "archive" / "source", bucket(template).url())
+    assert record is not None
+    replace(record, url=bucket(tmp_path).url()).write(tmp_path / "archive" / "source")
     about = read_archive_object(bucket(tmp_path))
     assert about is not None
     # As long ago as a relay that was stopped.
@@ -173,18 +179,19 @@ def another_binlog(place: Path) -> None:
     (place / "other").mkdir()
     (place / "other" / FIRST).write_bytes(plain)
     packed = packed_bytes(place / "other" / FIRST)
-    note = PlaceNote.decode(noted.read_bytes())
+    note = note_there(place, FIRST)
     file = file_of(note.file_row)
     file.digest = f"crc32:{crc32(plain):08x}"
     there = replace(note.place, stored_bytes=len(packed), digest=f"sha256:{sha256(packed).hexdigest()}")
     stored.write_bytes(packed)
-    noted.write_bytes(PlaceNote(there, file_row(file), note.gtids).encode())
+    forged = PlaceNote(there, file_row(file), note.gtids).encode()
+    noted.write_bytes(Signer(None).sign(noted.name, forged, UUID, 1))
 
 
 def test_another_binlog_in_the_place_of_one_is_found_by_its_note_and_copied_again(place: Path) -> None:
     another_binlog(place)
     [found] = findings(place)
-    assert f"/bucket/{FIRST}.zst is of a binlog with the digest crc32:" in found and "is archived" in found
+    assert f"/bucket/{FIRST}.place: it is not the one that the manifest lists" in found
     findings(place, cure=True)
     assert findings(place, deep=True) == []
 
@@ -272,7 +279,7 @@ async def test_a_damaged_file_that_the_source_does_not_have_is_repaired_from_the
     data = bytearray(path.read_bytes())
     data[300] ^= 1
     path.write_bytes(data)
-    [copy] = await asyncio.to_thread(copies_of, load_config(config_of(place)).archive, 1)
+    [copy] = await asyncio.to_thread(copies_of, load_config(config_of(place)).archive, place / "archive" / "source", 1)
     nothing_here = DirectoryOrigin(place / "nowhere")
     outcomes = [one async for one in StoppedRepair(root, nothing_here, [copy]).run([name])]
     assert [one.is_repaired for one in outcomes] == [True], outcomes
@@ -298,7 +305,8 @@ async def test_a_generation_whose_every_binlog_is_in_the_bucket_is_there_after_a
     for part in (tmp_path / "bucket" / "g0002").glob("*.part-*"):
         part.unlink()
     target = tmp_path / "again" / "source"
-    await asyncio.to_thread(restore_archive, bucket(tmp_path), target, None, download=False)
+    wanted = WantedCopy(accept_changed=True)
+    await asyncio.to_thread(restore_archive, bucket(tmp_path), target, None, download=False, wanted=wanted)
     again = await Archive.open(target)
     found = [(one.number, [file.name for file in one.files]) for one in again.all]
     await again.close()

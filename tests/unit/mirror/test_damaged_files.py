@@ -151,7 +151,7 @@ async def test_a_file_that_is_left_out_is_told_once_by_log_ledger_and_status(tmp
             await asyncio.sleep(0.05)
         (archive.directory / FIRST).write_bytes(sound)
         mirrored._moved.set()
-        while mirrored.status().left_out_files:
+        while logs[-1]["event"] != "mirror_left_out_no_more":
             await asyncio.sleep(0.01)
     await mirrored.close()
     await archive.close()

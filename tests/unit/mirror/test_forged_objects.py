@@ -7,30 +7,30 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
-from relay.archive.storage.file_place import PlaceNote
+from relay.bucket_copy.checked_copy import WantedCopy
+from relay.bucket_copy.mirror_errors import RestoreRefused
+from relay.bucket_copy.signed_object import Signer
 from relay.mirror.bucket_origin import BucketOrigin
-from relay.mirror.mirror_errors import RestoreRefused
 from relay.mirror.restoring import restore_archive
 from relay.packed.byte_source import BytesInMemory
-from relay.packed.packed_errors import PackedDamaged
-from relay.packed.packed_facts import PackedFacts
+from relay.packed.packed_facts import OF_NOBODY, OfArchive, PackedFacts
 from relay.packed.packing import PackOptions, pack
 from relay.packed_reads.archive_layer import archive_layer
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
-from tests.support.mirrored_archive import KEYS, bucket, copied, filled, mirror, restored
+from tests.support.mirrored_archive import KEYS, bucket, copied, filled, mirror, note_there, restored
 from tests.support.tier_archive import digests_made
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
 
-def forged(plain: bytes, monkeypatch: pytest.MonkeyPatch, size: int = 0) -> bytes:
+def forged(plain: bytes, monkeypatch: pytest.MonkeyPatch, size: int = 0, of: OfArchive = OF_NOBODY) -> bytes:
     """Not encrypted, and sound in itself. size: of all of it, where it must be the same as what was there."""
     data = bytearray(plain)
     data[600:604] = b"EVIL"
     made: list[bytes] = []
-    pack(BytesInMemory(bytes(data)), made.append, FIRST, [len(data)], PackOptions())
+    pack(BytesInMemory(bytes(data)), made.append, FIRST, [len(data)], PackOptions(), of=of)
     if not size:
         return b"".join(made)
     encode, room = PackedFacts.encode, size - len(b"".join(made))
@@ -83,13 +83,17 @@ async def test_a_restore_with_an_active_key_takes_no_binlog_that_is_not_encrypte
     there = tmp_path / "bucket"
     (there / f"{FIRST}.zst").write_bytes(data)
     (there / f"{FIRST}.zst.enc").unlink()
-    note = PlaceNote.decode((there / f"{FIRST}.place").read_bytes())
+    note = note_there(tmp_path, FIRST)
     place = replace(note.place, stored_name=f"{FIRST}.zst", key_id=None, stored_bytes=len(data))
-    (there / f"{FIRST}.place").write_bytes(replace(note, place=place).encode())
-    with pytest.raises(RestoreRefused, match=r"is not encrypted, .* with --accept-unencrypted. Nothing was restored"):
+    # Whoever has no key has only this to sign with.
+    signed = Signer(None).sign(f"{FIRST}.place", replace(note, place=place).encode(), "relay-a", 2)
+    (there / f"{FIRST}.place").write_bytes(signed)
+    with pytest.raises(RestoreRefused, match=r"mysql-bin.000001.place: it was made without the key"):
         restored(tmp_path, KEYS, download=download)
+    with pytest.raises(RestoreRefused, match=r"is not encrypted, .* with --accept-unencrypted. Nothing was restored"):
+        restored(tmp_path, KEYS, download=download, wanted=WantedCopy(accept_changed=True))
     assert not (tmp_path / "again" / "source").exists()
-    with pytest.raises(ArchiveError, match=r"is not encrypted, and .* has an active key"):
+    with pytest.raises(ArchiveError, match=r"it was made without the key"):
         await BucketOrigin(bucket(tmp_path), "", KEYS).fetch(FIRST, archive.directory)
 
 
@@ -99,7 +103,7 @@ async def test_a_downloaded_binlog_must_be_encrypted_as_its_name_says(
     archive = await mirrored(tmp_path)
     data = forged((archive.directory / FIRST).read_bytes(), monkeypatch)
     (tmp_path / "bucket" / f"{FIRST}.zst.enc").write_bytes(data)
-    with pytest.raises(PackedDamaged, match="somebody put another file in its place"):
+    with pytest.raises(RestoreRefused, match="somebody put another file in its place"):
         restored(tmp_path, KEYS)
 
 
@@ -123,7 +127,8 @@ async def test_binlogs_from_before_there_was_a_key_are_taken_where_that_is_said(
     with pytest.raises(RestoreRefused, match="--accept-unencrypted"):
         restored(tmp_path, KEYS)
     directory = tmp_path / "again" / "source"
-    assert restore_archive(bucket(tmp_path), directory, KEYS, download=True, accept_unencrypted=True).files == 2
+    wanted = WantedCopy(accept_unencrypted=True)
+    assert restore_archive(bucket(tmp_path), directory, KEYS, download=True, wanted=wanted).files == 2
 
 
 async def test_a_binlog_that_is_sound_and_not_the_noted_one_is_refused_by_the_name_of_the_option_that_takes_it(
@@ -134,11 +139,15 @@ async def test_a_binlog_that_is_sound_and_not_the_noted_one_is_refused_by_the_na
     await copied(archive, mirror(tmp_path))
     await archive.close()
     stored = tmp_path / "bucket" / f"{FIRST}.zst"
-    stored.write_bytes(forged(plain, monkeypatch))
-    with pytest.raises(RestoreRefused, match=r"sound, and another one.*the same command with --download takes it"):
+    stored.write_bytes(forged(plain, monkeypatch, of=OfArchive("relay-a", 1)))
+    with pytest.raises(
+        RestoreRefused, match=r"sound, and another one.*the same command with --download --accept-changed"
+    ):
         restored(tmp_path, download=False)
     assert not (tmp_path / "again" / "source").exists()
-    assert restored(tmp_path).files == 2
+    with pytest.raises(RestoreRefused, match="another packed file than the one that was noted"):
+        restored(tmp_path)
+    assert restored(tmp_path, wanted=WantedCopy(accept_changed=True)).files == 2
     assert b"EVIL" in (tmp_path / "again" / "source" / FIRST).read_bytes()
 
 

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
-from relay.mirror.bucket_holes import HolesWanted
+from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.mirror.mirror import Mirror
-from relay.mirror.mirror_errors import RestoreRefused
 from relay.object_store.store_options import StoreOptions
 from relay.packing_process.packing_means import PackingMeans
 from tests.support.archive_filling import append_all

@@ -12,7 +12,7 @@ from relay.archive.archive import Archive
 from relay.archive.storage.files import FileLayer
 from relay.mirror.mirror import Mirror
 from relay.mirror.mirror_pass import MirrorPass
-from relay.mirror.sealed_copy import GIVES_WAY_S, MirrorStopped
+from relay.mirror.sealed_copy import GIVES_WAY_S
 from relay.object_store.archive_object import Ownership
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
@@ -64,7 +64,7 @@ async def test_a_relay_that_ends_does_not_wait_for_what_gives_way(tmp_path: Path
     while not packer.asked:
         await asyncio.sleep(0.001)
     stop.set()
-    with pytest.raises(MirrorStopped):
+    with pytest.raises(CopyStopped):
         await running
     assert not list(archive.directory.glob("*.tmp"))
     await archive.close()

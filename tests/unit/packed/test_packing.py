@@ -12,6 +12,7 @@ from relay.packed.byte_source import BytesInMemory
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, PackedError, PackedUnknown
+from relay.packed.packed_facts import OfArchive
 from relay.packed.packed_file import PackedFile
 from relay.packed.packed_reader import PackedReader
 from relay.packed.packing import PackOptions, pack
@@ -172,9 +173,55 @@ def test_a_new_key_is_for_new_files_and_old_files_stay_readable() -> None:
 def test_a_zstd_file_of_somebody_else_is_told_apart_from_damage(tmp_path: Path) -> None:
     with pytest.raises(PackedError):
         plain_of(subprocess.run(["zstd", "-q", "-c"], input=b"abc" * 99, check=True, capture_output=True).stdout)
-    newer = packed_bytes(b"abc", [3]).replace(b'{"format": 1', b'{"format": 9')
-    with pytest.raises(PackedUnknown, match="format 9"):
+    newer = packed_bytes(b"abc", [3]).replace(b'{"format": 2', b'{"format": 9')
+    with pytest.raises(PackedUnknown, match=r"format 9.*Start the newer"):
         plain_of(newer)
+    older = packed_bytes(b"abc", [3]).replace(b'{"format": 2', b'{"format": 1')
+    with pytest.raises(PackedUnknown, match=r"format 1.*packs it anew"):
+        plain_of(older)
+
+
+@pytest.mark.parametrize("keys", [None, RING], ids=["plain", "encrypted"])
+def test_a_file_of_another_archive_or_generation_is_told_by_what_is_in_it(keys: KeyRing | None) -> None:
+    made: list[bytes] = []
+    whose = OfArchive("relay-a", 2)
+    assert pack(BytesInMemory(b"abc"), made.append, NAME, [3], keys=keys, of=whose) is not None
+    stored = BytesInMemory(b"".join(made))
+    assert PackedFile.open(stored, NAME, keys, of=whose).facts.archive == "relay-a"
+    for other in (OfArchive("relay-a", 1), OfArchive("relay-b", 2)):
+        with pytest.raises(PackedDamaged, match="it is of generation 2 of the archive relay-a"):
+            PackedFile.open(stored, NAME, keys, of=other)
+
+
+@pytest.mark.parametrize("keys", [None, RING], ids=["plain", "encrypted"])
+def test_by_the_digest_of_its_end_each_byte_of_a_packed_file_is_known(keys: KeyRing | None) -> None:
+    plain, cuts = random.Random(2).randbytes(3000), [1000, 2000, 3000]
+    stored = packed_bytes(plain, cuts, keys)
+    noted = PackedFile.open(BytesInMemory(stored), NAME, keys).end_digest
+    # Another file with the same sizes and the same CRC32s of zstd's would be taken for it without the digest.
+    other = packed_bytes(plain[::-1], cuts, keys)
+    with pytest.raises(PackedDamaged, match="another packed file than the one that was noted"):
+        PackedFile.open(BytesInMemory(other), NAME, keys, end_digest=noted)
+    packed = PackedFile.open(BytesInMemory(other), NAME, keys)
+    start, stop = packed.stored_range(1)
+    mixed = BytesInMemory(stored[:start] + other[start:stop] + stored[stop:])
+    with pytest.raises(PackedDamaged, match="frame 1 "):
+        PackedReader.open(mixed, NAME, keys, end_digest=noted).read_all()
+
+
+def test_the_end_of_a_file_that_says_it_is_huge_is_not_read() -> None:
+    count = (80 << 20) // 12
+    footer = (count).to_bytes(4, "little") + b"\x80" + (0x8F92EAB1).to_bytes(4, "little")
+
+    class Huge(BytesInMemory):
+        size = 1 << 40  # type: ignore[assignment]
+
+        def read(self, offset: int, count: int) -> bytes:
+            assert count < 1 << 20
+            return (bytes(count) + footer)[-count:]
+
+    with pytest.raises(PackedDamaged, match="over 64 MiB"):
+        PackedFile.open(Huge(b""), NAME)
 
 
 @settings(max_examples=200, deadline=None)

@@ -20,6 +20,7 @@ from relay.packed.packing import PackOptions
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped, PackedCopy
 from relay.packing_process.packer import Packer, ProcessPacker, ThreadPacker
 from tests.support.generation_filling import A, mysql_series
+from tests.support.small_disk import small_disk
 
 KEYS = KeyRing({"one": bytes(range(32))}, "one")
 OPTIONS = PackOptions(level=1, frame_bytes=8192)
@@ -87,9 +88,9 @@ def test_a_file_that_is_shorter_than_it_should_be_is_refused(
         packer.make(plain, tmp_path / "packed", CopyOrder(NAME, 1 << 30, None, OPTIONS), None, lambda: False)
 
 
-def test_an_error_of_the_system_comes_as_it_was(packer: ProcessPacker, plain: Path) -> None:
-    with pytest.raises(OSError) as raised:
-        pack(packer, plain, Path("/dev/full"))
+def test_an_error_of_the_system_comes_as_it_was(packer: ProcessPacker, plain: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "4k") as full, pytest.raises(OSError) as raised:
+        pack(packer, plain, full / NAME)
     assert raised.value.errno == errno.ENOSPC
 
 

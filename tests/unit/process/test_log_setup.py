@@ -4,11 +4,13 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
 
 from relay.process.log_setup import MASK, mask_secrets, setup_logging
+from tests.support.hostile_names import OBEYED, unfit
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,24 @@ def test_times_are_iso_and_utc() -> None:
 
 def test_a_terminal_gets_key_and_value() -> None:
     assert "level=info event=replica_attached server_id=7" in logged(as_json=False, server_id=7)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_line_has_anything_that_a_terminal_obeys(as_json: bool) -> None:
+    stream = io.StringIO()
+    setup_logging(stream=stream, as_json=as_json)
+    try:
+        raise ValueError(OBEYED)
+    except ValueError:
+        structlog.get_logger().exception(
+            "connection_ended", user=OBEYED, reasons=[OBEYED, {OBEYED: OBEYED}], where=Path(OBEYED), long="x" * 100_000
+        )
+    logging.getLogger("asyncio").warning("one\n%s", OBEYED)
+    text = stream.getvalue()
+    assert unfit(text, lines=True) == ""
+    assert len(text) < 40_000
+    lines = text.splitlines()
+    assert len(lines) == 2 if as_json else not [line for line in lines if line.startswith("level=error fake")]
 
 
 @pytest.mark.parametrize("key", ["password", "source_password", "password_hash", "Secret", "auth_token"])

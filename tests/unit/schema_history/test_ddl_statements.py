@@ -4,10 +4,11 @@ import tracemalloc
 
 import pytest
 
+from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
+from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
-from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind, sql_tokens
 from relay.schema_history.tables.source_table import Column, ForeignKey, Table, whole_key
 
 MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"

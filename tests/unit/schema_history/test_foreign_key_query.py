@@ -10,6 +10,7 @@ from relay.schema_history import foreign_key_query
 from relay.schema_history.foreign_key_query import ForeignKeyQuery
 from relay.schema_history.information_schema import tables_of
 from relay.schema_history.tables.source_table import ForeignKey, Key
+from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 
 NEW, OLD = "9.7.0", "5.6.24-log"
 KEY = ForeignKey(("a", "b"), "o", "tüb", ("x", "y"), "CASCADE", "SET NULL")
@@ -22,7 +23,9 @@ class Source:
         self.answers = answers
         self.asked: list[str] = []
 
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
+    async def query(
+        self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
+    ) -> list[tuple[Any, ...]]:
         self.asked.append(statement)
         for word, answer in self.answers.items():
             if word.replace("_V", " V") in statement:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from relay.schema_history.trigger_query import MOST_TABLES, tables_with_triggers
+from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 
 ACCOUNT = "repl@10.0.0.%"
 GRANTEE = "'repl'@'10.0.0.%'"
@@ -16,7 +17,9 @@ class Server:
     def __init__(self, *held: tuple[str, str], tables: list[tuple[str, str]], version: str = "10.11.9-MariaDB") -> None:
         self.held, self.tables, self.version = held, tables, version
 
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
+    async def query(
+        self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
+    ) -> list[tuple[Any, ...]]:
         if "VERSION()" in statement:
             return [(self.version,)]
         if "USER_PRIVILEGES" in statement:

@@ -8,6 +8,7 @@ import pytest
 
 from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
+from protocol.auth.authenticator import REFUSED
 from protocol.auth.native import native_token
 from protocol.capabilities import OFFERED, Capability
 from protocol.commands import DumpFlag, decode_binlog_dump
@@ -25,8 +26,9 @@ from protocol.source_side.connection_events import (
     StatementRequested,
 )
 from protocol.source_side.connection_states import TRANSITIONS, IllegalInput, Input, State, step
-from protocol.source_side.connection_terms import Limits, LoginTerms
+from protocol.source_side.connection_terms import Limits, LoginTerms, TurnTime
 from protocol.source_side.machine import READERS, SourceSide
+from protocol.source_side.statement_apart import AnswerApart
 from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
 from tests.support.login_client import packets
 
@@ -464,6 +466,65 @@ def test_commands_that_were_sent_ahead_are_answered_a_few_at_a_time_and_in_order
         payload[1:] for _, payload in packets(b"".join(answered)) if len(payload) in (2, 3) and payload[0] in (1, 2)
     ]
     assert rows == [b"%d" % number for number in range(1, 40)]
+
+
+def test_of_many_that_send_ahead_each_has_one_command_a_turn() -> None:
+    side = logged_in()
+    side._turns = TurnTime(itertools.count().__next__, lambda: 0.0)
+    side.receive(command(0x0E) * 3, 100.0)
+    answered = [len(packets(side.bytes_to_send()))]
+    while side.has_more_to_do:
+        side.go_on(100.0)
+        answered.append(len(packets(side.bytes_to_send())))
+    assert answered == [1, 1, 1]
+
+
+def test_a_command_that_comes_while_there_is_no_time_waits_for_its_turn() -> None:
+    side = logged_in()
+    side._turns = TurnTime(has_time=lambda: False)
+    assert side.receive(command(0x0E), 100.0) == [] and side.has_more_to_do
+    side._turns = TurnTime()
+    side.receive(command(0x0E), 100.0)
+    assert not side.bytes_to_send(), "what came later goes before what waits"
+    side.go_on(100.0)
+    assert len(packets(side.bytes_to_send())) == 2
+
+
+def test_a_statement_that_is_much_work_is_answered_apart_and_sets_what_it_sets_when_it_is_answered() -> None:
+    side = logged_in()
+    text = b"SET @a = '" + b"x" * 16_000 + b"' /*" + b" " * 40_000 + b"*/"
+    (asked,) = side.receive(command(3, text), 100.0)
+    assert isinstance(asked, StatementRequested) and isinstance(asked.request, AnswerApart)
+    assert side.held_bytes > 4 * len(text)
+    side.answer(asked.request.statement.run(), 100.0)
+    assert len(packets(side.bytes_to_send())) == 1 and side.session.user_variables == {"a": "x" * 16_000}
+
+
+def test_a_statement_of_more_characters_than_are_read_is_refused_and_the_connection_goes_on() -> None:
+    side = logged_in()
+    (failed,) = side.receive(command(3, b"SELECT '" + b"x" * 70_000 + b"'"), 100.0)
+    assert isinstance(failed, StatementFailed) and len(failed.statement) < 1000
+    assert packets(side.bytes_to_send())[0][1][:1] == b"\xff"
+    assert side.state is State.COMMAND_EXPECTED
+
+
+def test_a_connection_that_was_forgotten_takes_nothing_more() -> None:
+    side = logged_in()
+    side.forget()
+    assert side.state is State.CLOSED and side.held_bytes == 0
+    assert (side.receive(command(0x0E), 100.0), side.tls_failed("late"), side.answer_check(REFUSED, 100.0)) == (
+        [],
+        [],
+        [],
+    )
+
+
+def test_a_gtid_request_is_known_before_it_has_come() -> None:
+    side = logged_in()
+    whole = command(0x1E, b"x" * 40)
+    assert not side.is_receiving_dump_request
+    side.receive(whole[:10], 100.0)
+    assert side.is_receiving_dump_request
 
 
 def test_large_answers_to_commands_that_were_sent_ahead_are_not_all_made_at_once() -> None:

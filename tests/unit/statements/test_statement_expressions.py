@@ -4,10 +4,10 @@ import pytest
 
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows
-from protocol.statements import SourceFacts, StatementSession, answer_statement
+from protocol.statements import SourceFacts, StatementSession
 from protocol.statements.requests import AskGtidPosition
 from protocol.statements.set_variables import MAX_VALUE_CHARACTERS
-from tests.support.table_answers import answer_of
+from tests.support.table_answers import answer_of, answered
 
 MYSQL = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32")
 MARIADB = SourceFacts("mariadb", "10.11.19-MariaDB", 3)
@@ -15,7 +15,7 @@ NOW = 1_700_000_000.25  # 2023-11-14 22:13:20.25 UTC
 
 
 def value(expression: str, facts: SourceFacts = MYSQL) -> object:
-    rows = answer_statement(f"SELECT {expression}", StatementSession(facts, 42, "u", "h"), NOW)
+    rows = answered(f"SELECT {expression}", StatementSession(facts, 42, "u", "h"), NOW)
     assert isinstance(rows, Rows)
     return rows.rows[0][0]
 
@@ -85,7 +85,7 @@ def test_what_a_mariadb_replica_asks_of_its_place_is_for_the_relay_to_say() -> N
         ("SELECT binlog_gtid_pos('mysql-bin.000001',4)", "binlog_gtid_pos('mysql-bin.000001',4)"),
         ("SELECT BINLOG_GTID_POS( 'mysql-bin.000001', 4 ) AS place", "place"),
     ):
-        assert answer_statement(statement, session, NOW) == AskGtidPosition("mysql-bin.000001", 4, label)
+        assert answered(statement, session, NOW) == AskGtidPosition("mysql-bin.000001", 4, label)
     # Among other things nothing is said: whatever it is would be loaded into the replica's state.
     assert value("COALESCE(binlog_gtid_pos('mysql-bin.000001', 4), 'nothing')", MARIADB) == "nothing"
     assert value("binlog_gtid_pos('mysql-bin.000001', -4)", MARIADB) is None
@@ -93,8 +93,8 @@ def test_what_a_mariadb_replica_asks_of_its_place_is_for_the_relay_to_say() -> N
 
 def test_a_text_of_many_kilobytes_is_not_made() -> None:
     session = StatementSession(MYSQL, 42)
-    answer_statement(f"SET @a = '{'x' * MAX_VALUE_CHARACTERS}'", session, NOW)
-    rows = answer_statement("SELECT CONCAT(@a, @a, @a, @a), CONCAT(@a, @a, @a, @a, 'x')", session, NOW)
+    answered(f"SET @a = '{'x' * MAX_VALUE_CHARACTERS}'", session, NOW)
+    rows = answered("SELECT CONCAT(@a, @a, @a, @a), CONCAT(@a, @a, @a, @a, 'x')", session, NOW)
     assert isinstance(rows, Rows)
     first, second = rows.rows[0]
     assert (len(str(first)), second) == (65536, None)
@@ -164,7 +164,7 @@ def test_what_is_wrong_has_its_number(statement: str, expected: int) -> None:
 )
 def test_the_character_set_of_the_session_is_chosen(statement: str, collation: int) -> None:
     session = StatementSession(MYSQL, 42)
-    answer_statement(statement, session, NOW)
+    answered(statement, session, NOW)
     assert session.encoding.collation == collation
 
 
@@ -182,7 +182,7 @@ def test_databases_are_those_that_every_server_has() -> None:
 
 def test_a_database_that_was_chosen_has_no_tables_to_read() -> None:
     session = StatementSession(MYSQL, 42)
-    answer_statement("USE `mysql`", session, NOW)
+    answered("USE `mysql`", session, NOW)
     rows = answer_of("SHOW TABLES", session, NOW)
     assert isinstance(rows, Rows)
     assert (rows.names, rows.rows) == (("Tables_in_mysql",), ())

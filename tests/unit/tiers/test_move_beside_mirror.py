@@ -11,8 +11,8 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.file_place import Tier, read_place
+from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.config.sections import ArchiveSection
-from relay.mirror.mirror_errors import RestoreRefused
 from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_reader import PackedReader
@@ -124,6 +124,7 @@ async def test_an_object_that_was_not_noted_is_restored_where_it_has_the_binlog(
 ) -> None:
     """As an earlier version left it that died in the middle of an upload, or as somebody has changed it."""
     wanted = (archive.directory / FIRST).read_bytes()
+    (archive.directory / "server_uuid").write_text("relay-a\n")
     await move(archive, COLD, level=19)
     data = (archive.directory / f"{FIRST}.zst").read_bytes()
     (tmp_path / "bucket" / f"{FIRST}.zst").write_bytes(data if is_whole else data[:-1])

@@ -26,7 +26,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await fill_archive(place / "archive")
         archive = await Archive.open(place / "archive")
         store = ObjectStore(StoreOptions(f"file://{place}/bucket"))
-        for rules in (TierRules(hot_bytes=1), TierRules(cold_bytes=26_000)):
+        for rules in (TierRules(hot_bytes=1), TierRules(cold_bytes=28_000)):
             mover = TierMover(archive, rules, PackOptions(level=1, frame_bytes=8192), keys=RING, store=store)
             await mover.run_once()
             await mover.close()

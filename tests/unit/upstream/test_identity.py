@@ -45,11 +45,12 @@ def test_a_registration_is_on_the_disk_under_its_name_when_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = []
-    monkeypatch.setattr(
-        os, "fsync", lambda fd: synced.append((stat.S_ISDIR(os.fstat(fd).st_mode), os.listdir(tmp_path)))
-    )
+    for call in ("fsync", "fdatasync"):
+        monkeypatch.setattr(
+            os, call, lambda fd: synced.append((stat.S_ISDIR(os.fstat(fd).st_mode), os.listdir(tmp_path)))
+        )
     keep_registration(tmp_path, OWN)
-    assert synced == [(False, ["registration.tmp"]), (True, ["registration.json"])]
+    assert synced == [(False, ["registration.json.tmp"]), (True, ["registration.json"])]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"server_id": "x", "host": "", "port": 1}'])

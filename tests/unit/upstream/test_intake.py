@@ -6,46 +6,15 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.write.run import Run
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import ReceiveBuffer, ReceiveBufferPool
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import packetise
+from tests.support.holding_archive import HoldingArchive
 
 FILE = "mysql-bin.000001"
 BIG = 700_000
-
-
-class HoldingArchive:
-    """Keeps what it is given; refuses it while `failure` is set."""
-
-    def __init__(self) -> None:
-        self.queued_bytes = 0
-        self.data = bytearray()
-        self.events = 0
-        self.ledger: list[tuple[str, int, str]] = []
-        self.failure: ArchiveWriteError | None = None
-        self.position = 4
-
-    def start_file(self, name: str, *, previous_cut: bool = False) -> None:
-        """A new file."""
-        self.position = 4
-
-    def append(self, run: Run) -> None:
-        """Takes a run that follows, writes it at once."""
-        if self.failure is not None:
-            raise self.failure
-        assert self.position + len(run.data) == run.position
-        self.position = run.position
-        self.data += run.data
-        self.events += run.events
-        if run.on_written is not None:
-            run.on_written()
-
-    def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Keeps a row."""
-        self.ledger.append((kind, offset, text))
 
 
 def intake_for(archive: HoldingArchive, *, on_violation: Literal["warn", "stop"] = "warn") -> Intake:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.upstream.source.own_address import is_own_address
+from relay.upstream.attach.own_address import is_own_address
 
 
 @pytest.mark.parametrize(

@@ -508,7 +508,7 @@ async def test_what_the_source_said_and_the_disk_refused_is_kept_at_the_next_att
     source.variables["binlog_format"] = "ROW"
     async with controlled(tmp_path, settings_for(source)) as made:
         kept = made.generation.directory / "source-settings.json"
-        in_the_way = kept.with_suffix(".tmp")
+        in_the_way = kept.with_name(f"{kept.name}.tmp")
         in_the_way.mkdir()
         with structlog.testing.capture_logs() as logs:
             made.control.begin()

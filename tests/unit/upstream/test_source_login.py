@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from relay.upstream.source.connection import SourceAddress, SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -93,9 +91,9 @@ async def peer(*packets: bytes, stay: bool = False) -> AsyncIterator[Peer]:
 
 @pytest.mark.parametrize(
     "plugin",
-    [b"mysql_clear_password", b"mysql_old_password", b"dialog", b"authentication_ldap_sasl_client", b"\xff\xfe"],
+    [b"mysql_old_password", b"dialog", b"authentication_ldap_sasl_client", b"\xff\xfe"],
 )
-async def test_a_password_is_not_given_to_who_asks_for_it_in_clear_or_by_an_unknown_plugin(plugin: bytes) -> None:
+async def test_a_plugin_that_is_not_offered_is_told_by_name(plugin: bytes) -> None:
     async with peer(greeting(), switch_to(plugin)) as other:
         error = await other.refused()
         assert (error.name, error.kind, error.number) == ("plugin_unavailable", FailureKind.AUTHENTICATION, 2059)
@@ -137,32 +135,26 @@ async def test_preferred_does_not_announce_tls_to_a_server_without() -> None:
         assert not struct.unpack_from("<I", other.received, 4)[0] & _SSL
 
 
-async def test_a_public_key_that_is_none_is_told_by_name() -> None:
-    asked = [packet(2, b"\x01\x04"), packet(4, b"\x01no key")]
-    async with peer(greeting(plugin=b"caching_sha2_password"), *asked) as other:
-        assert (await other.refused("disabled")).kind in (FailureKind.SETUP, FailureKind.AUTHENTICATION)
-
-
-@pytest.mark.parametrize("plugin", [b"mysql_clear_password", b"mysql_old_password"])
-async def test_a_password_is_not_given_to_who_asks_for_it_in_clear_in_the_greeting(plugin: bytes) -> None:
-    async with peer(greeting(plugin=plugin), packet(2, b"\xff\x15\x04#28000Access denied")) as other:
+@pytest.mark.parametrize("plugin", [b"mysql_clear_password", b"sha256_password"])
+async def test_who_asks_for_the_password_itself_is_told_apart(plugin: bytes) -> None:
+    async with peer(greeting(), switch_to(plugin)) as other:
         error = await other.refused()
-        assert (error.name, error.number) == ("plugin_unavailable", 2059)
-        assert other.received == b""
+        assert (error.name, error.kind, error.number) == ("password_withheld", FailureKind.AUTHENTICATION, 2061)
+        assert plugin.decode() in error.what and "source.ssl_ca" in error.advice
+
+
+@pytest.mark.parametrize("plugin", [b"mysql_clear_password", b"mysql_old_password", b"sha256_password", b"dialog"])
+async def test_what_a_greeting_proposes_is_answered_with_a_token_of_another_plugin(plugin: bytes) -> None:
+    # The account's own plugin may be another one: a server then asks for it.
+    async with peer(greeting(plugin=plugin), packet(2, b"\xff\x15\x04#28000Access denied")) as other:
+        assert (await other.refused()).number == 1045
+        assert b"mysql_native_password\0" in other.received and plugin not in other.received
 
 
 async def test_a_switch_without_a_plugin_is_the_one_to_the_old_hash_and_refused() -> None:
     async with peer(greeting(), packet(2, b"\xfe")) as other:
         error = await other.refused()
         assert (error.name, error.number) == ("plugin_unavailable", 2059)
-
-
-async def test_a_public_key_of_another_kind_is_told_by_name() -> None:
-    key = ec.generate_private_key(ec.SECP256R1()).public_key()
-    pem = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    asked = [packet(2, b"\x01\x04"), packet(4, b"\x01" + pem)]
-    async with peer(greeting(plugin=b"caching_sha2_password"), *asked) as other:
-        assert (await other.refused("disabled")).kind in (FailureKind.SETUP, FailureKind.AUTHENTICATION)
 
 
 OK = packet(2, b"\0\0\0\x02\0\0\0")

@@ -17,6 +17,8 @@ from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake, RunWriter
 from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 from relay.upstream.stream.source_stream import DumpStream
+from tests.support.event_stream import EventStream, artificial_rotate, packetise
+from tests.support.holding_archive import HoldingArchive
 
 
 class SilentTransport:
@@ -40,6 +42,14 @@ class SilentTransport:
     def pause_reading(self) -> None:
         """Asked to pause."""
         self.calls.append("pause_reading")
+
+
+class ReadTransport(SilentTransport):
+    """One that can be read on."""
+
+    def resume_reading(self) -> None:
+        """Asked to read on."""
+        self.calls.append("resume_reading")
 
 
 def stream_at(place: Position) -> DumpStream:
@@ -182,3 +192,22 @@ async def test_a_fault_where_reading_goes_on_ends_the_stream() -> None:
     assert (line["event"], type(line["exc_info"])) == ("callback_failed", AttributeError)
     with pytest.raises(AttributeError):
         await stream.ended
+
+
+async def test_files_without_events_are_begun_a_few_at_a_time() -> None:
+    transport = ReadTransport()
+    intake = Intake(cast(RunWriter, HoldingArchive()), None, packets=True, on_violation="warn")
+    stream = DumpStream(intake, ReceiveBufferPool(), cast(asyncio.Transport, transport), b"")
+    description = EventStream(checksum=False).events[0]
+    events = [
+        event
+        for number in range(1, 101)
+        for event in (artificial_rotate(b"b.%06d" % number, checksum=False), description)
+    ]
+    receive(stream, packetise(events))
+    assert intake.file == "b.000016" and transport.calls == ["pause_reading"]
+    await asyncio.sleep(0)
+    assert intake.file == "b.000032"
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert intake.file == "b.000100" and transport.calls[-1] == "resume_reading" and not stream.ended.done()

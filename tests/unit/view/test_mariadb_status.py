@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.binlog.status_variables import MARIADB, decode_status, encode_status
 from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.status import status_translation
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation, TranslatedStatus
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.query_variables import decode_status, encode_status
 
 MYSQL_97 = TARGETS_BY_NAME["mysql-9.7"]
 INSERT = b"INSERT INTO t VALUES (1)"
@@ -38,7 +38,7 @@ def block(changes: dict[int, bytes | None] | None = None) -> bytes:
         **dict.fromkeys((5, 7, 8, 11, 128, 129, 130)),
     }
     values |= changes or {}
-    return encode_status((code, value) for code, value in values.items() if value is not None)
+    return encode_status({code: value for code, value in values.items() if value is not None})
 
 
 def translation() -> StatusTranslation:
@@ -50,7 +50,7 @@ def translated(status: bytes, text: bytes = INSERT, *, is_dml: bool = True) -> T
 
 
 def variables(status: bytes) -> dict[int, bytes]:
-    return dict(decode_status(status))
+    return decode_status(status)
 
 
 def reason_of(status: bytes, text: bytes = INSERT, *, is_dml: bool = True) -> tuple[str, str]:
@@ -210,7 +210,7 @@ def test_a_variable_that_no_mariadb_writes_stops_the_view(code: int) -> None:
 def test_a_block_that_is_cut_stops_the_view_or_is_whole_variables() -> None:
     whole = block({128: b"\x01\x02\x03", 129: bytes(8), 130: b"\x04" + bytes(8), 11: b"\x01a\x01b"})
     ends = {0}
-    for _code, value in decode_status(whole, status_translation.MARIADB_CODES):
+    for _code, value in decode_status(whole, MARIADB).items():
         ends.add(max(ends) + 1 + len(value))
     for stop in range(len(whole)):
         if stop in ends:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.group import CannotBeKept
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME

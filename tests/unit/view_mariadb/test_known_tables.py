@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from protocol.binlog.table_map import MapColumn
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.rules.mariadb.rows.table_map_body import MapColumn
 from tests.support.mariadb_table import (
     BIGINT,
     INT,

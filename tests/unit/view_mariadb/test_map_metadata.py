@@ -2,14 +2,14 @@
 
 import pytest
 
-from protocol.binlog.schema.table_columns import TableColumn, decode_table_columns
+from protocol.binlog.schema.table_columns import TableColumn, described_columns
+from protocol.binlog.table_map import MapColumn, decode_table_map
 from protocol.wire import lenenc_int
 from relay.schema_history.tables.source_table import Column, Table
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.rules.mariadb.rows.table_map_body import MapColumn
 from tests.support.mariadb_table import (
     INT,
     known_tables,
@@ -41,7 +41,7 @@ def numbers(*collations: int) -> bytes:
 def read(body: bytes | None) -> list[TableColumn]:
     """As a reader of MySQL's binlogs."""
     assert body is not None
-    found = decode_table_columns(body, 6, mariadb=False)
+    found = described_columns(decode_table_map(body), False)
     assert not found.optional_malformed
     return found.columns
 
@@ -73,7 +73,7 @@ def test_text_columns_behind_a_geometry_keep_their_character_sets(charsets: byte
         "latin1",
     ]
     assert (made.is_same, made.rows_are_same) == (False, True)
-    left = decode_table_columns(source_map(*TABLE, optional=charsets), 6, mariadb=False)
+    left = described_columns(decode_table_map(source_map(*TABLE, optional=charsets)), False)
     assert left.optional_malformed or [column.charset for column in left.columns][6] != "latin1"
 
 

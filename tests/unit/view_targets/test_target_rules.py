@@ -11,9 +11,9 @@ import pytest
 from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, decode_gtid
 from protocol.binlog.gtid_tagged import encode_gtid_tagged
+from protocol.binlog.query import read_query
 from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.targets.query_body import decode_query_body
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.rules.targets.unpacked_payload import MOST_BYTES
 from tests.support.target_groups import (
@@ -47,7 +47,7 @@ def types(events: list[Event]) -> list[int]:
 
 
 def texts(events: list[Event]) -> list[str]:
-    return [decode_query_body(event.body, 2).text.decode() for event in events if event.type == EventType.QUERY]
+    return [read_query(event.type, event.body, 0).text.decode() for event in events if event.type == EventType.QUERY]
 
 
 # ---- GTIDs ----------------------------------------------------------------------------------------------------------

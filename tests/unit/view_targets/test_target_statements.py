@@ -5,13 +5,23 @@ import time
 
 import pytest
 
+from protocol.binlog.query import read_query
+from protocol.binlog.status_variables import decode_status
 from relay.view.rules.group import CannotBeKept
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.query_body import decode_query_body
-from relay.view.rules.targets.query_variables import decode_status
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_rules import TargetRules
-from tests.support.target_groups import STRICT, plan, query_made, settings, statement, stop_of, text_made
+from tests.support.target_groups import (
+    STRICT,
+    mode_made,
+    plan,
+    query_made,
+    settings,
+    statement,
+    status_made,
+    stop_of,
+    text_made,
+)
 
 # ---- under what it runs ---------------------------------------------------------------------------------------------
 
@@ -20,7 +30,7 @@ from tests.support.target_groups import STRICT, plan, query_made, settings, stat
 def test_words_of_transactions_need_no_collation(text: str) -> None:
     query = query_made(statement(text))
     assert query.text == text.encode()
-    assert query.variable(4) == struct.pack("<HHH", 45, 45, 45)
+    assert decode_status(query.status_variables)[4] == struct.pack("<HHH", 45, 45, 45)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +38,7 @@ def test_words_of_transactions_need_no_collation(text: str) -> None:
 )
 def test_status_variables_that_the_target_does_not_know_are_left_out(target: str, last: int) -> None:
     event = statement("DROP TABLE t", explicit=1, more=[(20, b"\0"), (21, b"\0")])
-    assert max(code for code, _ in query_made(event, target).variables) == last
+    assert max(status_made(event, target)) == last
 
 
 def test_a_variable_that_nobody_knows_stops_the_view() -> None:
@@ -38,8 +48,8 @@ def test_a_variable_that_nobody_knows_stops_the_view() -> None:
 
 
 def test_a_definition_compares_nothing_and_needs_no_choice_of_collations() -> None:
-    assert query_made(statement("DROP TABLE t")).variable(4) == struct.pack("<HHH", 45, 45, 45)
-    assert query_made(statement("CREATE TABLE t (a INT)")).variable(4) == struct.pack("<HHH", 45, 45, 45)
+    assert status_made(statement("DROP TABLE t"))[4] == struct.pack("<HHH", 45, 45, 45)
+    assert status_made(statement("CREATE TABLE t (a INT)"))[4] == struct.pack("<HHH", 45, 45, 45)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +59,7 @@ def test_what_compares_or_makes_a_database_needs_a_choice(text: str) -> None:
     reason = stop_of(statement(text))
     assert (reason.name, reason.error) == ("collation_not_in_target", 22)
     assert "utf8mb4_0900_ai_ci" in reason.text and "collations" in reason.advice
-    assert query_made(statement(text), collations={255: 224}).variable(4) in (
+    assert status_made(statement(text), collations={255: 224})[4] in (
         struct.pack("<HHH", 45, 224, 45),
         struct.pack("<HHH", 45, 45, 224),
     )
@@ -66,12 +76,12 @@ def test_a_database_with_a_collation_of_its_own_needs_no_choice() -> None:
 
 def test_collations_of_old_sets_stay() -> None:
     query = query_made(statement("INSERT INTO t VALUES ('a')", collations=(8, 48, 33)))
-    assert query.variable(4) == struct.pack("<HHH", 8, 48, 33)
+    assert decode_status(query.status_variables)[4] == struct.pack("<HHH", 8, 48, 33)
 
 
 def test_modes_that_change_nothing_are_taken_away() -> None:
-    assert query_made(statement("BEGIN", mode=STRICT | 1 << 32)).number(1, 0) == STRICT
-    assert query_made(statement("DROP TABLE t", mode=1 << 32)).number(1, 0) == 0
+    assert mode_made(statement("BEGIN", mode=STRICT | 1 << 32)) == STRICT
+    assert mode_made(statement("DROP TABLE t", mode=1 << 32)) == 0
 
 
 def test_a_mode_that_cuts_fractions_stops_statements_that_write() -> None:
@@ -89,27 +99,27 @@ def test_a_mode_that_8_x_does_not_have_stops_what_it_changes() -> None:
     for target in ("mysql-8.0", "mysql-8.4"):
         changed = statement("CREATE TABLE t (a CHAR(3)) CHARSET=utf8", mode=1 << 33)
         assert stop_of(changed, target=target).name == "sql_mode_not_in_target"
-        assert query_made(statement("CREATE TABLE t (a INT)", mode=1 << 33), target).number(1, 0) == 0
+        assert mode_made(statement("CREATE TABLE t (a INT)", mode=1 << 33), target) == 0
         assert stop_of(statement("DROP TABLE t", mode=1 << 40), target=target).name == "sql_mode_not_in_target"
-        assert query_made(statement("BEGIN", mode=1 << 40), target).number(1, 0) == 0
+        assert mode_made(statement("BEGIN", mode=1 << 40), target) == 0
 
 
 def test_load_data_compares_where_it_computes_values() -> None:
     load = struct.pack("<IIIB", 1, 9, 26, 0)
     head = "LOAD DATA INFILE '/tmp/x' INTO TABLE `t` "
     plain = statement(f"{head}CHARACTER SET utf8mb4 (`a`)", load=load)
-    assert query_made(plain).variable(4) == struct.pack("<HHH", 45, 45, 45)
+    assert status_made(plain)[4] == struct.pack("<HHH", 45, 45, 45)
     for text in ("(@`v`) SET `a`= (@`v` = 'x')", "CHARACTER SET latin1 (@`v`) SET `a`= (@`v` = 'x')"):
         event = statement(head + text, load=load)
         assert stop_of(event).name == "collation_not_in_target"
-        assert query_made(event, collations={255: 224}).variable(4) == struct.pack("<HHH", 45, 224, 45)
+        assert status_made(event, collations={255: 224})[4] == struct.pack("<HHH", 45, 224, 45)
     # what comes from the file has the file's set, in its default collation, or in the schema's
     from_file = statement(f"{head}CHARACTER SET utf8mb4 (@`v`) SET `a`= (@`v` = 'x')", load=load)
     assert stop_of(from_file).name == "collation_not_in_target"
     assert stop_of(from_file, collations={255: 224}).name == "statement_differs_in_target"
     assert query_made(from_file, collations={255: 45}).text.endswith(b"= (@`v` = 'x')")
     of_schema = statement(f"{head}(@`v`) SET `a`= (@`v` = 'x')", load=load, more=[(8, struct.pack("<H", 255))])
-    assert query_made(of_schema, collations={255: 224}).variable(8) == struct.pack("<H", 224)
+    assert status_made(of_schema, collations={255: 224})[8] == struct.pack("<H", 224)
 
 
 def test_load_data_keeps_the_place_of_its_file() -> None:
@@ -391,9 +401,9 @@ def test_timestamps_of_alterations_are_written_out() -> None:
 
 
 def test_definitions_run_without_the_modes_that_refuse_a_zero_date() -> None:
-    assert query_made(statement("ALTER TABLE t ADD a INT", explicit=1)).number(1, 0) == STRICT & ~0x1800000
+    assert mode_made(statement("ALTER TABLE t ADD a INT", explicit=1)) == STRICT & ~0x1800000
     event = statement("CREATE PROCEDURE p() SELECT 1", collations=(33, 33, 33))
-    assert query_made(event).number(1, 0) == STRICT, "a program keeps the mode that it is made under"
+    assert mode_made(event) == STRICT, "a program keeps the mode that it is made under"
 
 
 # ---- clauses --------------------------------------------------------------------------------------------------------
@@ -531,7 +541,7 @@ def test_what_5_5_does_not_cut_is_kept(text: str) -> None:
     ((made,),) = plan(
         TargetRules(settings("mysql-5.5")), statement(text, collations=(33, 33, 33)), version="5.6.24-log"
     )
-    assert decode_query_body(made.body, made.type).text.decode() == text
+    assert read_query(made.type, made.body, 0).text.decode() == text
 
 
 @pytest.mark.parametrize("text", SAME)
@@ -627,4 +637,4 @@ def test_damaged_status_variables_stop_the_view() -> None:
     event = statement("DROP TABLE t")
     cut = event._replace(body=event.body[:20])
     assert stop_of(cut).name == "statement_not_readable"
-    assert [code for code, _ in decode_status(b"\x0c\xfe\x0b\x01u\x01h\x0d\x01\x02\x03")] == [12, 11, 13]
+    assert list(decode_status(b"\x0c\xfe\x0b\x01u\x01h\x0d\x01\x02\x03")) == [12, 11, 13]

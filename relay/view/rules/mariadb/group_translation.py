@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from protocol.binlog.mariadb_gtid import DDL, PREPARED_XA, MariadbGtid
+from protocol.binlog.query import Query, read_query
 from protocol.errors import Malformed
 from protocol.kernel.codes import (
     ANNOTATE_ROWS_EVENT,
@@ -12,7 +13,6 @@ from protocol.kernel.codes import (
     BEGIN_LOAD_QUERY_EVENT,
     DELETE_FILE_EVENT,
     EXECUTE_LOAD_QUERY_EVENT,
-    EXECUTE_LOAD_QUERY_POST,
     INCIDENT_EVENT,
     INTVAR_EVENT,
     QUERY_COMPRESSED_EVENT,
@@ -26,7 +26,7 @@ from protocol.kernel.codes import (
     XA_PREPARE_EVENT,
     XID_EVENT,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules import stop_reasons
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, control_of
@@ -305,11 +305,10 @@ class GroupTranslation:
         before = len(self._pieces)
         self._flush_before()
         flags = event.flags & _KEPT_FLAGS
-        load = body[QUERY_POST:EXECUTE_LOAD_QUERY_POST] if query.is_load else b""
         kind = EXECUTE_LOAD_QUERY_EVENT if query.is_load else QUERY_EVENT
+        made = read_query(kind, body, self._group.post_lengths[kind])._replace(status_variables=status.status)
         events = [
-            New(kind, flags, event.timestamp, event.server_id, _query_body(body, query, load, status.status, text))
-            for text in texts
+            New(kind, flags, event.timestamp, event.server_id, made._replace(text=text).encode()) for text in texts
         ]
         if len(events) > 1:
             if before > (0 if self._gtid.is_standalone else 1):
@@ -339,12 +338,6 @@ def _join(pieces: list[Piece], piece: Piece) -> None:
         pieces.append(piece)
 
 
-def _query_body(body: bytes, query: LoggedQuery, load: bytes, status: bytes, text: bytes) -> bytes:
-    """With other status variables and another text."""
-    head = body[: QUERY_POST - 2] + len(status).to_bytes(2, "little")
-    return head + load + status + query.schema_bytes + b"\0" + text
-
-
 def _control_text(part: PartKind, name: bytes, raw: bytes) -> bytes:
     """The statement without a session: names in double quotes are names for ANSI_QUOTES alone."""
     words = _SAVEPOINTS.get(part)
@@ -353,7 +346,7 @@ def _control_text(part: PartKind, name: bytes, raw: bytes) -> bytes:
 
 def _control(event: GroupEvent, text: bytes) -> New:
     """BEGIN and the like, of nobody and in no database, at the time of `event`."""
-    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, bytes(QUERY_POST) + b"\0" + text)
+    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, Query(0, 0, 0, b"", b"", text).encode())
 
 
 def _copied(event: GroupEvent) -> Copy:

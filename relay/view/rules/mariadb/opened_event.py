@@ -2,14 +2,17 @@
 
 from typing import Final
 
-from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.compression import TooLarge, unpack_compressed
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
+from protocol.binlog.query import text_at
 from protocol.kernel import codes
 from relay.view.rules import stop_reasons
 
-MOST_BYTES: Final = 256 << 20
-"""Of an event that is unpacked: it is held in memory."""
+MOST_BYTES: Final = 64 << 20
+"""Of rows that are unpacked: they are held in memory."""
+MOST_OF_TEXT: Final = 16 << 20
+"""Of a statement that is unpacked: it becomes words. A MariaDB's max_allowed_packet, as it comes."""
 _V1_ROWS: Final = range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1)
 _PACKED_V1: Final = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
 _PACKED_V2: Final = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
@@ -29,7 +32,7 @@ def opened_rows(kind: int, body: bytes) -> tuple[int, bytes]:
     if kind not in PACKED_ROWS:
         return kind, body
     at = _rows_at(kind, body)
-    rows = _unpacked(body[at:])
+    rows = _unpacked(body[at:], MOST_BYTES)
     plain = kind - _PACKED_V1.start + _V1_ROWS.start if kind in _PACKED_V1 else kind - _PACKED_V2.start + _V2_ROWS.start
     return plain, body[:at] + rows
 
@@ -46,10 +49,8 @@ def opened_query(body: bytes, post: int) -> bytes:
 
     Raises: Truncated, Malformed; CannotBeKept.
     """
-    fields = Fields(body)
-    fields.skip(post + int.from_bytes(body[11:13], "little") + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1)
-    at = len(body) - fields.remaining
-    return body[:at] + _unpacked(body[at:])
+    at = text_at(body, post)
+    return body[:at] + _unpacked(body[at:], MOST_OF_TEXT)
 
 
 def with_statement_end(body: bytes) -> bytes:
@@ -69,8 +70,8 @@ def _rows_at(kind: int, body: bytes) -> int:
     return len(body) - fields.remaining
 
 
-def _unpacked(data: bytes) -> bytes:
-    made = unpack_compressed(data, MOST_BYTES + 1)
-    if len(made) > MOST_BYTES:
-        raise stop_reasons.too_large(f"an event of it has more than {MOST_BYTES >> 20} MiB when it is unpacked")
-    return made
+def _unpacked(data: bytes, most: int) -> bytes:
+    try:
+        return unpack_compressed(data, most)
+    except TooLarge:
+        raise stop_reasons.too_large(f"an event of it has more than {most >> 20} MiB when it is unpacked") from None

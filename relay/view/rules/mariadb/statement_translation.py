@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.sql.gaps import LINE_COMMENT_BYTES
+from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
 from relay.schema_history.logged_definition import default_collations
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable, Statement
-from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind
 from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
@@ -22,7 +24,7 @@ from relay.view.rules.mariadb.statement.key_rewriting import accept_if
 from relay.view.rules.mariadb.statement.known_program import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
 from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
-from relay.view.rules.mariadb.statement.statement_context import ORACLE, StatementContext
+from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
 
 ACCOUNT: Final = "account"
@@ -33,6 +35,9 @@ _TRANSACTION: Final = re.compile(
 )
 _DML: Final = frozenset(
     ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "WITH", "CALL", "DO", "SELECT", "(", "VALUES", "IMPORT")
+)
+_FIRST_WORD: Final = re.compile(
+    rb"(?>(?:\s++|/\*(?![!M+])(?>(?:[^*]++|\*(?!/))*)\*/|" + LINE_COMMENT_BYTES + rb"|\()*)([A-Za-z]++)"
 )
 _MAINTENANCE: Final = frozenset(("ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE"))
 _TARGET_VERSION: Final = "{}.{}.0"
@@ -79,7 +84,7 @@ def translate_statement(
 
 def is_dml(text: bytes) -> bool:
     """Whether it changes rows, by its first word; what cannot be told is not."""
-    found = re.match(rb"(?>(?:\s++|/\*(?![!M+])(?>(?:[^*]++|\*(?!/))*)\*/|(?:--\s|\#)[^\n]*+\n|\()*)([A-Za-z]++)", text)
+    found = _FIRST_WORD.match(text)
     return found is not None and found[1].upper().decode() in _DML
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from protocol.sql.gaps import GAPS
 from relay.schema_history.tables.source_table import TableName
 
 ACCOUNT_TABLES: Final = frozenset((
@@ -10,15 +11,13 @@ ACCOUNT_TABLES: Final = frozenset((
     "password_history",
 ))  # fmt: skip
 """Tables of the schema `mysql` that hold accounts and privileges, of all versions."""
-_GAP: Final = rb"(?>\s|/\*(?!!).*?\*/|/\*!\d*|\*/|--\s[^\n]*\n|\#[^\n]*\n)"
-_GAPS: Final = {b"gap": b"(?>" + _GAP + b"+)", b"gaps": b"(?>" + _GAP + b"*)"}
 _ACCOUNT_STATEMENT: Final = re.compile(
     rb"%(gaps)s(?:(?:CREATE|ALTER|DROP|RENAME)%(gap)s(?:USER|ROLE)\b|GRANT\b|REVOKE\b|SET%(gap)sPASSWORD\b|SET%(gap)sDEFAULT%(gap)sROLE\b)"
-    % _GAPS,
+    % GAPS,
     re.IGNORECASE | re.DOTALL,
 )
 _SET_PASSWORD: Final = re.compile(
-    rb"%(gaps)sSET%(gap)sPASSWORD\b" % _GAPS,
+    rb"%(gaps)sSET%(gap)sPASSWORD\b" % GAPS,
     re.IGNORECASE | re.DOTALL,
 )
 _SEEN_BYTES: Final = 4096

@@ -7,7 +7,7 @@ other table of the schema has (3822), and drop no column that a constraint names
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.removed_words import removed_words
 from relay.view.rules.statement.statement_words import StatementWords

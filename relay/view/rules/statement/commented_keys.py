@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import SqlToken, sql_tokens
+from protocol.sql.lexer import LINE_COMMENT, SqlToken, sql_tokens
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.table_definition import TableDefinition
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
-_COMMENT: Final = re.compile(r"--(?=[\s\x00-\x1f]|\Z)[^\n]*+|#[^\n]*+|(/\*!)|/\*.*?\*/|(\*/)", re.DOTALL)
+_COMMENT: Final = re.compile(rf"{LINE_COMMENT}|(/\*!)|/\*.*?\*/|(\*/)", re.DOTALL)
 _NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 

@@ -5,32 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
-from protocol.errors import Malformed
-from protocol.kernel.codes import (
-    EXECUTE_LOAD_QUERY_EVENT,
-    EXECUTE_LOAD_QUERY_POST,
-    QUERY_EVENT,
-    QUERY_POST,
-    QUERY_POST_3,
-)
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind, sql_tokens
+from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
+from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind, sql_tokens
 
 # What commits the transaction that it stands in.
 _DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
-# Bytes of a status variable's value by its code; texts have a length byte.
-# Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`.
-_VALUE_BYTES: Final = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 14: 8, 16: 1, 17: 8, 18: 2, 19: 1, 20: 1}
-_CATALOG_WITH_ZERO, _TIME_ZONE, _CATALOG = 2, 5, 6
-_FLAGS: Final = 0
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
-_SQL_MODE: Final = 1
-_CHARSETS: Final = 4
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
-_TAKEN_OVER: Final = frozenset((0, _SQL_MODE, _CHARSETS, _CATALOG))
-_FIRST_WORD: Final = re.compile(
-    rb"(?>(?:\s++|/\*(?![!M])(?>(?:[^*]++|\*(?!/))*)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE
-)
+_TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
+_FIRST_WORD: Final = re.compile(rb"(?>(?:\s++|/\*(?![!M])(?s:.*?)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE)
 # Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
 # Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
 _SHIFT_JIS: Final = re.compile(rb"(?>(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+)")
@@ -43,7 +29,7 @@ _WIDE_CHARACTERS: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: there is one for each statement, and that costs
 class LoggedQuery:
     """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: NotSure, where the text cannot be read."""
 
@@ -69,12 +55,12 @@ class LoggedQuery:
     @cached_property
     def sql_mode(self) -> int:
         """Under which it ran."""
-        return int.from_bytes(self._variable(_SQL_MODE), "little")
+        return int.from_bytes(self._values.get(SQL_MODE, b""), "little")
 
     @property
     def foreign_key_checks(self) -> bool:
         """Whether it ran with foreign_key_checks = 1."""
-        return not int.from_bytes(self._variable(_FLAGS), "little") & _NO_FOREIGN_KEY_CHECKS
+        return not int.from_bytes(self._values.get(FLAGS, b""), "little") & _NO_FOREIGN_KEY_CHECKS
 
     @cached_property
     def text(self) -> str:
@@ -82,7 +68,7 @@ class LoggedQuery:
 
         Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
         """
-        charset = charset_of_column(int.from_bytes(self._variable(_CHARSETS)[:2], "little"))
+        charset = self._charset
         if charset in _WIDE_CHARACTERS:
             return _one_for_each_byte(self.raw, charset)
         return self.raw.decode("latin-1")
@@ -98,7 +84,7 @@ class LoggedQuery:
         """The text of a name or a string. Raises: NotSure where it is not of its character set."""
         if token.text.isascii():
             return token.text
-        charset = charset_of_column(int.from_bytes(self._variable(_CHARSETS)[:2], "little"))
+        charset = self._charset
         if charset in _WIDE_CHARACTERS:
             raise NotSure("a name in a character set of several bytes")
         made = decode_text(token.text.encode("latin-1"), charset)
@@ -117,54 +103,30 @@ class LoggedQuery:
 
     def control(self, text: bytes) -> bytes:
         """The body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
-        status = b"".join(part for code, part in self._variables if code in _TAKEN_OVER)
-        fixed = self.thread_id.to_bytes(4, "little") + bytes(4) + bytes([len(self.schema_bytes)]) + bytes(2)
-        return fixed + len(status).to_bytes(2, "little") + status + self.schema_bytes + b"\0" + text
+        status = encode_status({code: value for code, value in self._values.items() if code in _TAKEN_OVER})
+        return Query(self.thread_id, 0, 0, status, self.schema_bytes, text).encode()
 
-    def _variable(self, wanted: int) -> bytes:
-        return next((part[1:] for code, part in self._variables if code == wanted), b"")
+    @property
+    def _charset(self) -> str | None:
+        return charset_of_column(int.from_bytes(self._values.get(CHARSETS, b"")[:2], "little"))
 
     @cached_property
-    def _variables(self) -> list[tuple[int, bytes]]:
-        """(code, code and value) of the status variables, up to one that nobody knows."""
-        found: list[tuple[int, bytes]] = []
-        at, status = 0, self.status
-        while at < len(status):
-            code = status[at]
-            if code in _VALUE_BYTES:
-                stop = at + 1 + _VALUE_BYTES[code]
-            elif code in (_CATALOG_WITH_ZERO, _TIME_ZONE, _CATALOG) and at + 1 < len(status):
-                stop = at + 2 + status[at + 1] + (code == _CATALOG_WITH_ZERO)
-            else:
-                break
-            found.append((code, status[at:stop]))
-            at = stop
-        return found
+    def _values(self) -> dict[int, bytes]:
+        return known_values(self.status)
 
 
 def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_version: str) -> LoggedQuery:
     """The statement of a Query or Execute_load_query event. `post_lengths`: by type code. Raises: Malformed."""
-    post = post_lengths[QUERY_EVENT]
-    if post < QUERY_POST_3:
-        post = QUERY_POST
-    has_status = post >= QUERY_POST
-    is_load = event_type == EXECUTE_LOAD_QUERY_EVENT
-    if is_load:
-        post = max(post_lengths[EXECUTE_LOAD_QUERY_EVENT], EXECUTE_LOAD_QUERY_POST)
-    status_length = int.from_bytes(body[11:13], "little") if has_status else 0
-    at = post + status_length
-    stop = at + (body[8] if len(body) > at else 0)
-    if len(body) <= stop:
-        raise Malformed(f"a statement whose lengths pass its event's {len(body)} bytes")
+    query = read_query(event_type, body, post_lengths[event_type])
     return LoggedQuery(
-        head=body[: stop + 1],
-        raw=body[stop + 1 :],
-        thread_id=int.from_bytes(body[:4], "little"),
-        error=int.from_bytes(body[9:11], "little"),
-        schema_bytes=body[at:stop],
-        status=body[post:at],
+        head=body[: len(body) - len(query.text)],
+        raw=query.text,
+        thread_id=query.thread_id,
+        error=query.error_code,
+        schema_bytes=query.schema,
+        status=query.status_variables,
         server_version=server_version,
-        is_load=is_load,
+        is_load=event_type == EXECUTE_LOAD_QUERY_EVENT,
     )
 
 

@@ -3,7 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
-from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.sql_mode import ANSI_QUOTES
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.builtin_functions import BUILTIN_FUNCTIONS
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word

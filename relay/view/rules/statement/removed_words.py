@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relay.schema_history.tables.ddl_tokens import SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.table_definition import TextEdit
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NO_BACKSLASH_ESCAPES, NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import LINE_COMMENT, NotSure, SqlToken, TokenKind
+from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES, ONLY_FULL_GROUP_BY
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import is_simple, skip_common_tables
 from relay.view.rules.statement.statement_words import StatementWords
@@ -13,13 +14,12 @@ from relay.view.rules.statement.statement_words import StatementWords
 _PERHAPS: Final = re.compile(
     r"(?<![A-Za-z_$])(?:(?:LIMIT|SELECT|AGAINST|TABLE)(?![\w$])|UPDATE\b[^'\"]{0,200}?\bIGNORE\b)|:=", re.IGNORECASE
 )
-_COMMENTS: Final = r"/\*(?!!|M!)(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z)|--(?=\s)[^\n]*+|\#[^\n]*+|`(?>(?:[^`]++|``)*)`"
+_COMMENTS: Final = rf"/\*(?!!|M!)(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z)|{LINE_COMMENT}|`(?>(?:[^`]++|``)*)`"
 _PASSED: Final = {
     True: re.compile(rf"""'(?>(?:[^']++|'')*)'|"(?>(?:[^"]++|"")*)"|{_COMMENTS}"""),
     False: re.compile(rf"""'(?>(?:[^'\\]++|\\.|'')*)'|"(?>(?:[^"\\]++|\\.|"")*)"|{_COMMENTS}""", re.DOTALL),
 }
 """Strings, quoted names and comments; by whether a backslash is only that."""
-ONLY_FULL_GROUP_BY: Final = 1 << 5
 _INSERTS: Final = ("INSERT", "REPLACE")
 # What reads or changes rows; a definition but CREATE TABLE … SELECT does not.
 _CHANGES: Final = (*_INSERTS, "UPDATE", "DELETE", "WITH", "SELECT", "DO", "CALL", "LOAD")

@@ -1,6 +1,6 @@
 """Walks the words of a logged statement."""
 
-from relay.schema_history.tables.ddl_tokens import SqlToken
+from protocol.sql.lexer import SqlToken
 from relay.schema_history.tables.token_cursor import TokenCursor
 from relay.view.rules.statement.logged_query import LoggedQuery
 

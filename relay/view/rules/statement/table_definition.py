@@ -7,7 +7,7 @@ So this is not `parse_ddl`, which knows every word of a statement or says that i
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.schema_history.tables.references_clause import ReferencesClause, read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery

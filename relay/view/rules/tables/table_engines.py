@@ -5,31 +5,17 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.engines import default_engine, has_transactions, takes_foreign_keys
 from relay.schema_history.tables.foreign_key_names import last_number, made_up_name, name_in_renamed
-from relay.schema_history.tables.source_table import TableName, takes_foreign_keys
+from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.routine_body import BodyChange, RoutineBody
 from relay.view.rules.tables.foreign_keys import KnownForeignKey, References
 from relay.view.rules.tables.revocable_facts import RevocableFacts
 from relay.view.rules.tables.stored_bodies import KnownTrigger, RoutineName, StoredBodies
 
-WITHOUT_TRANSACTIONS: Final = frozenset(
-    ("myisam", "isam", "memory", "heap", "archive", "csv", "merge", "mrg_myisam", "federated")
-)
-"""Engines whose tables keep what is rolled back. BLACKHOLE counts as one with transactions: servers treat it so (tried on 9.7)."""
-WITH_TRANSACTIONS: Final = frozenset(
-    ("innodb", "ndb", "ndbcluster", "blackhole", "bdb", "berkeleydb", "tokudb", "rocksdb", "falcon")
-)
-_INNODB_IS_DEFAULT_SINCE: Final = (5, 5, 5)
 _MOST_TEMPORARY: Final = 10_000
 ANY_TABLE: Final = "*"
 """In `known_engines` and `plain_tables`: of all tables that nothing is known of."""
-
-
-def is_without_transactions(engine: str) -> bool | None:
-    """Of an engine's name; None: nobody knows the engine."""
-    lower = engine.lower()
-    return True if lower in WITHOUT_TRANSACTIONS else False if lower in WITH_TRANSACTIONS else None
 
 
 class TableFacts(NamedTuple):
@@ -48,7 +34,8 @@ class TableFacts(NamedTuple):
     @property
     def keeps_rollbacks(self) -> bool | None:
         """Whether the source's table keeps what is rolled back; None: nobody knows."""
-        return is_without_transactions(self.engine or self.default)
+        transactions = has_transactions(self.engine or self.default)
+        return None if transactions is None else not transactions
 
 
 class Trigger(NamedTuple):
@@ -68,7 +55,7 @@ class TableEngines(RevocableFacts):
         super().__init__()
         self._known = dict(known or {})
         self._plain = frozenset(plain)
-        self._told_without = any(is_without_transactions(engine) for engine in self._known.values())
+        self._told_without = any(has_transactions(engine) is False for engine in self._known.values())
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -106,10 +93,10 @@ class TableEngines(RevocableFacts):
 
     def without_transactions(self) -> list[TableName] | None:
         """The tables that are known to keep what is rolled back; None: it may be any."""
-        if is_without_transactions(self._known.get(ANY_TABLE, "")):
+        if has_transactions(self._known.get(ANY_TABLE, "")) is False:
             return None
-        told = [name for name, engine in self._known.items() if is_without_transactions(engine)]
-        names = [(schema, table) for schema, _, table in (name.partition(".") for name in told)]
+        without = [name for name, engine in self._known.items() if has_transactions(engine) is False]
+        names = [(schema, table) for schema, _, table in (name.partition(".") for name in without)]
         return names + [name for name, facts in self._tables.items() if facts.keeps_rollbacks]
 
     def with_triggers(self) -> list[TableName]:
@@ -500,12 +487,6 @@ class TableEngines(RevocableFacts):
                 KnownForeignKey(row[2], (row[3], row[4]), row[5]),
             )
         self._told = state
-
-
-def default_engine(server_version: str) -> str:
-    """What a table gets whose statement names no engine, where nobody configured another."""
-    numbers = version_numbers(server_version)
-    return "" if numbers == (0, 0, 0) else "InnoDB" if numbers >= _INNODB_IS_DEFAULT_SINCE else "MyISAM"
 
 
 def _body(told: list[Any]) -> RoutineBody:

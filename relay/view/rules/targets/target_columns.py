@@ -7,12 +7,17 @@ of rows, and over the flag 0x0010 of rows (foreign keys are the server's, 9.6 an
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.fields import Fields
+from protocol.binlog.table_map import decode_table_map
+from protocol.columns.codes import column_codes as codes
 from protocol.errors import ProtocolError
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
 
-_NAMES: Final = {17: "TIMESTAMP", 18: "DATETIME", 19: "TIME", 20: "an array", 242: "VECTOR", 245: "JSON"}
+_NAMES: Final = {
+    codes.FIELD_TIMESTAMP2: "TIMESTAMP", codes.FIELD_DATETIME2: "DATETIME", codes.FIELD_TIME2: "TIME",
+    codes.FIELD_TYPED_ARRAY: "an array",
+    codes.FIELD_VECTOR: "VECTOR", codes.FIELD_JSON: "JSON",
+}  # fmt: skip
 _TO_VERSION_1: Final = {
     EventType.WRITE_ROWS: EventType.WRITE_ROWS_V1,
     EventType.UPDATE_ROWS: EventType.UPDATE_ROWS_V1,
@@ -22,25 +27,15 @@ _VERSION_1_FIXED: Final = 8
 
 
 def check_columns(body: bytes, target: Target) -> None:
-    """Raises: CannotBeKept for a table with a type that the target lacks.
-
-    Layout of a Table_map: table_id u48 | flags u16 | schema length packed, schema, zero | table length packed, table, zero | number of
-    columns packed | a type u8 each | their metadata | ...
-    """
-    fields = Fields(body)
+    """Raises: CannotBeKept for a Table_map with a type that the target lacks."""
     try:
-        fields.skip(8)
-        schema = fields.lenenc_bytes()
-        fields.skip(1)
-        table = fields.lenenc_bytes()
-        fields.skip(1)
-        types = fields.take(fields.lenenc_int())
+        table = decode_table_map(body)
+        types = table.types
     except ProtocolError as error:
         target_stops.not_readable(f"its Table_map is damaged ({error})", body[8:60])
     for column, kind in enumerate(types, 1):
         if kind not in target.column_types:
-            name = f"{schema.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')}"
-            target_stops.column_type_missing(_NAMES.get(kind, f"number {kind}"), column, name, target)
+            target_stops.column_type_missing(_NAMES.get(kind, f"number {kind}"), column, ".".join(table.name), target)
 
 
 def rows_of_version_1(event_type: int, body: bytes) -> tuple[int, bytes]:

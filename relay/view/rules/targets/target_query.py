@@ -1,25 +1,28 @@
 """A Query event of a newer source, as a target reads it."""
 
 import struct
-from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.query import Query, read_query
+from protocol.binlog.status_variables import (
+    CATALOG,
+    CHARSETS,
+    DATABASE_COLLATION,
+    EXPLICIT_TIMESTAMPS,
+    FLAGS,
+    SQL_MODE,
+    UTF8MB4_DEFAULT,
+    UnknownVariable,
+    decode_status,
+    encode_status,
+    known_values,
+)
 from protocol.errors import ProtocolError
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL
-from relay.view.rules.targets.query_body import QueryBody, decode_query_body
-from relay.view.rules.targets.query_variables import (
-    CHARSETS,
-    DATABASE_COLLATION,
-    EXPLICIT_TIMESTAMPS,
-    SQL_MODE,
-    UTF8MB4_DEFAULT,
-    StatusVariable,
-    UnknownVariable,
-)
 from relay.view.rules.targets.statement.charset_words import CharsetWords, assigns
 from relay.view.rules.targets.statement.new_syntax import check_syntax
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
@@ -62,7 +65,8 @@ class TargetQuery:
         explicit_timestamps: bool,
     ) -> None:
         try:
-            self.query = decode_query_body(body, event_type)
+            self.query = read_query(event_type, body, 0)
+            self._status = decode_status(self.query.status_variables)
         except UnknownVariable as error:
             target_stops.status_variable_unknown(error.code, body[-60:], target)
         except ProtocolError as error:
@@ -71,13 +75,13 @@ class TargetQuery:
         self._source = source
         self._target = target
         self._collations = collations
-        self._explicit = bool(self.query.number(EXPLICIT_TIMESTAMPS, explicit_timestamps))
-        self._mode = self.query.number(SQL_MODE, 0)
+        self._explicit = bool(self._number(EXPLICIT_TIMESTAMPS, explicit_timestamps))
+        self._mode = self._number(SQL_MODE, 0)
         self.statement = self._read() if self.query.text not in _PLAIN else None
 
     def _read(self) -> SourceStatement:
         text = self.query.text
-        client = _CHARSETS.unpack(self.query.variable(CHARSETS) or _NO_CHARSETS)[0]
+        client = _CHARSETS.unpack(self._status.get(CHARSETS, _NO_CHARSETS))[0]
         try:
             return SourceStatement(text, client, self._mode, self._source, self._target)
         except NotReadable as error:
@@ -111,7 +115,7 @@ class TargetQuery:
     def translated(self) -> bytes:
         """The event's body for the target."""
         if self.statement is None or is_transaction_word(self.statement):
-            return replace(self.query, variables=self._variables(self._mode, free=True)).encode()
+            return self.query._replace(status_variables=self._variables(self._mode, free=True)).encode()
         query = self.query
         mode = self._mode
         self._check_unknown_modes()
@@ -123,7 +127,7 @@ class TargetQuery:
             query = query.with_text(self.statement.result)
         except ProtocolError as error:
             target_stops.not_readable(str(error), query.text)
-        return replace(query, variables=self._variables(mode, free=False)).encode()
+        return query._replace(status_variables=self._variables(mode, free=False)).encode()
 
     def _check_unknown_modes(self) -> None:
         """The mode that the target is given has no bits that it does not know: what they do must not be needed."""
@@ -136,7 +140,7 @@ class TargetQuery:
     def _rewrite(self, statement: SourceStatement) -> int:
         """Checks and changes the statement for a target before 8.0; the sql_mode that it then needs."""
         text = self.query.text
-        default = self.query.number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
+        default = self._number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
         if statement.word(1) in ("DATABASE", "SCHEMA"):
             check_schema_options(statement, text, self._target)
         at = self._atomic_at
@@ -166,24 +170,29 @@ class TargetQuery:
                     word = statement.words[value]
                     statement.replace(word.start, word.stop, "DEFAULT")
 
-    def _variables(self, mode: int, *, free: bool) -> tuple[StatusVariable, ...]:
+    def _number(self, code: int, missing: int) -> int:
+        """The value of a status variable."""
+        value = self._status.get(code)
+        return missing if value is None else int.from_bytes(value, "little")
+
+    def _variables(self, mode: int, *, free: bool) -> bytes:
         """The variables that the target reads. `free`: nothing is compared, whatever the collations are."""
-        made = []
-        for code, value in self.query.variables:
+        made = {}
+        for code, value in self._status.items():
             if code > self._target.highest_status:
                 continue
             if code == SQL_MODE:
-                made.append(StatusVariable(code, (mode & self._target.sql_modes).to_bytes(8, "little")))
+                made[code] = (mode & self._target.sql_modes).to_bytes(8, "little")
             elif code == CHARSETS:
-                made.append(StatusVariable(code, self._charsets(value, free)))
+                made[code] = self._charsets(value, free)
             elif code == DATABASE_COLLATION:
                 # LOAD DATA: what comes from the file has it, where the statement names no other set
                 of = self._collations.of_comparison if self._loads_and_compares else self._collations.of_charset
                 number = of(int.from_bytes(value, "little"), self.query.text)
-                made.append(StatusVariable(code, number.to_bytes(2, "little")))
+                made[code] = number.to_bytes(2, "little")
             else:
-                made.append(StatusVariable(code, value))
-        return tuple(made)
+                made[code] = value
+        return encode_status(made)
 
     @property
     def _loads_and_compares(self) -> bool:
@@ -211,19 +220,19 @@ class TargetQuery:
         )
 
 
-def statement_like(like: QueryBody, text: bytes, target: Target) -> bytes:
+def statement_like(like: Query, text: bytes, target: Target) -> bytes:
     """The body of a Query event with `text`, such as BEGIN, under what `like` ran."""
     collations = CollationMap({}, target)
-    kept = []
-    for code, value in like.variables:
+    kept = {}
+    for code, value in known_values(like.status_variables).items():
         if code == CHARSETS:
-            kept.append(StatusVariable(code, _CHARSETS.pack(*map(collations.of_nothing, _CHARSETS.unpack(value)))))
+            kept[code] = _CHARSETS.pack(*map(collations.of_nothing, _CHARSETS.unpack(value)))
         elif code == SQL_MODE:
             number = int.from_bytes(value, "little") & target.sql_modes
-            kept.append(StatusVariable(code, number.to_bytes(8, "little")))
-        elif code in (0, 6):
-            kept.append(StatusVariable(code, value))
-    return QueryBody(like.thread_id, 0, 0, b"", tuple(kept), like.schema, text).encode()
+            kept[code] = number.to_bytes(8, "little")
+        elif code in (FLAGS, CATALOG):
+            kept[code] = value
+    return Query(like.thread_id, 0, 0, encode_status(kept), like.schema, text).encode()
 
 
 def user_variable_for(body: bytes, source: int, collations: CollationMap, target: Target) -> bytes:

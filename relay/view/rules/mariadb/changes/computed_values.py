@@ -3,7 +3,7 @@ several tables changes and reads."""
 
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import TokenKind
+from protocol.sql.lexer import TokenKind
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
 
 _BEFORE_ITEMS: Final = frozenset((

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
@@ -153,14 +153,9 @@ def _tables(words: EditableStatement, first: int, stop: int, schema: str, common
 
 def _is_inside_function(words: EditableStatement, index: int, first: int) -> bool:
     """Whether FROM stands in EXTRACT(… FROM …), TRIM, SUBSTRING and the like."""
-    depth = 0
-    for at in range(index - 1, first - 1, -1):
-        word = words.at_word(at)
-        depth += {")": 1, "(": -1}.get(word, 0)
-        if depth < 0:
-            return words.tokens[at - 1].kind is TokenKind.WORD and words.at_word(at - 1) in (
-                "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY",
-            )  # fmt: skip
-        if not depth and word in ("SELECT", "DELETE", ";"):
-            return False
-    return False
+    opened = words.opening(index)
+    if opened < first or any(words.holds(opened, word) for word in ("SELECT", "DELETE", ";")):
+        return False
+    return words.tokens[opened - 1].kind is TokenKind.WORD and words.at_word(opened - 1) in (
+        "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY",
+    )  # fmt: skip

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from protocol.sql.sql_mode import STRICT
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column
 
-_STRICT: Final = 1 << 21 | 1 << 22
 """STRICT_TRANS_TABLES, STRICT_ALL_TABLES: what cannot be kept is an error at the source."""
 _TEXTS: Final = frozenset(("char", "varchar", "text", "binary", "varbinary", "blob"))
 _TIMES: Final = frozenset(("time", "datetime", "timestamp"))
@@ -25,11 +25,11 @@ def conversion_differs(before: Column, to: str, sql_mode: int) -> str:
         return "fractions of seconds, which it rounds, and the source cuts"
     if kind in _WITH_YEARS and to == "YEAR":
         return "dates, of which it does not take the year"
-    if kind in _TEXTS and not sql_mode & _STRICT:
+    if kind in _TEXTS and not sql_mode & STRICT:
         if to in _WHOLE:
             return "texts such as 1e3 and 1.5, which it reads whole, and the source up to the first letter"
         if to in _DATES:
             return "texts of times with a time zone, which the source leaves out"
-    if kind in _BROKEN and to in _HOURS and not sql_mode & _STRICT:
+    if kind in _BROKEN and to in _HOURS and not sql_mode & STRICT:
         return "numbers with a fraction, which the source takes for no time"
     return ""

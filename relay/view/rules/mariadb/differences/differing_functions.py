@@ -8,7 +8,7 @@ without strict modes, sums of times over 838 hours) are not among them.
 import re
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import TokenKind
+from protocol.sql.lexer import TokenKind
 from relay.view.rules.mariadb.differences.read_words import ReadWords
 
 _BEFORE_TABLES: Final = frozenset(
@@ -54,13 +54,18 @@ def differing_function(words: ReadWords, first: int, stop: int) -> str:
     `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order; SRID 4326 has latitude first; what is
     divided has at least 9 digits behind the point at the source, and 4 more than the dividend there.
     """
+    without: dict[str, int] = {}
     for index in range(first, stop):
         word = words.at_word(index)
         if word == "/" and not _divides_doubles(words, index):
             return "a division (of other numbers than DOUBLE)"
         if word in _SAME_FUNCTIONS or not is_called(words, index):
             continue
-        if word.startswith(("JSON_", "REGEXP_")) or word in _OTHER_VALUES or _differs_by_arguments(words, index):
+        if (
+            word.startswith(("JSON_", "REGEXP_"))
+            or word in _OTHER_VALUES
+            or _differs_by_arguments(words, index, without)
+        ):
             return f"the function {words.tokens[index].text}"
     return ""
 
@@ -98,27 +103,31 @@ def _divides_doubles(words: ReadWords, index: int) -> bool:
     )
 
 
-def _differs_by_arguments(words: ReadWords, index: int) -> bool:
+def _differs_by_arguments(words: ReadWords, index: int, without: dict[str, int]) -> bool:
+    """`without`: see `_has_text`."""
     word, stop = words.at_word(index), words.closing(index + 1)
     inside = range(index + 2, stop)
     if word.startswith("ST_"):
-        return not (word.endswith(("FROMTEXT", "FROMWKB")) and _arguments(words, index) == 1)
+        return not (word.endswith(("FROMTEXT", "FROMWKB")) and not words.holds(index + 1, ","))
     if word in _PADS:
         last = words.tokens[stop - 1]
         is_text = last.kind is TokenKind.STRING and words.at_word(stop - 2) == "," and len(last.text.strip("'\"")) > 0
         return not is_text  # an empty text gives NULL at the source
     if word in _EXTREMES:
-        return any(words.tokens[at].kind is TokenKind.STRING for at in inside)  # numbers and texts, dates and texts
+        return _has_text(words, inside, "", without)  # numbers and texts, dates and texts
     if word == "EXTRACT":
         return "HOUR" in words.at_word(index + 2)  # of times of more than a day
     if word == "DATE_FORMAT":
-        return any(words.tokens[at].kind is TokenKind.STRING and "%z" in words.tokens[at].text.lower() for at in inside)
+        return _has_text(words, inside, "%z", without)
     return False
 
 
-def _arguments(words: ReadWords, index: int) -> int:
-    depth, count = 0, 1
-    for at in range(index + 1, words.closing(index + 1)):
-        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
-        count += depth == 1 and words.at_word(at) == ","
-    return count
+def _has_text(words: ReadWords, inside: range, part: str, without: dict[str, int]) -> bool:
+    """Whether a string stands there that has `part` in it. `without`: by part, up to where there is none: what stands in brackets in
+    brackets is looked at once."""
+    if inside.stop <= without.get(part, 0):
+        return False
+    if any(words.tokens[at].kind is TokenKind.STRING and part in words.tokens[at].text.lower() for at in inside):
+        return True
+    without[part] = inside.stop
+    return False

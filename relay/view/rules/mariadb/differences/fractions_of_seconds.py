@@ -67,15 +67,13 @@ def _columns(
 
 def _is_read_in_parts(words: ReadWords, index: int, first: int) -> bool:
     """Whether the column is an argument of a function that reads it as it is, or of CAST(… AS DATE)."""
-    depth = 0
-    for at in range(index - 1, first - 1, -1):
-        depth += {")": 1, "(": -1}.get(words.at_word(at), 0)
-        if depth < 0:
-            function = words.at_word(at - 1)
-            if function == "CAST":
-                return words.at_word(index + 1) == "AS" and words.at_word(index + 2) == "DATE"
-            return function in _LOOKS_AT_PARTS
-    return False
+    opened = words.opening(index)
+    if opened < first:
+        return False
+    function = words.at_word(opened - 1)
+    if function == "CAST":
+        return words.at_word(index + 1) == "AS" and words.at_word(index + 2) == "DATE"
+    return function in _LOOKS_AT_PARTS
 
 
 def _converts(words: ReadWords, first: int, stop: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from relay.schema_history.tables.ddl_tokens import SqlToken
+from protocol.sql.lexer import SqlToken
 
 
 class ReadWords(Protocol):
@@ -18,3 +18,11 @@ class ReadWords(Protocol):
 
     def closing(self, index: int) -> int:
         """Where the bracket that is opened at `index` is closed; behind the last word: nowhere."""
+        ...
+
+    def opening(self, index: int) -> int:
+        """Where the bracket was opened that the word stands in; -1: in none."""
+        ...
+
+    def holds(self, opened: int, word: str) -> bool:
+        """Whether the keyword or symbol stands right inside the bracket that is opened there."""

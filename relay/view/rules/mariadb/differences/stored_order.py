@@ -4,13 +4,13 @@ where their keys sort, or hash, otherwise than the source's."""
 from collections.abc import Callable
 from typing import Final
 
+from protocol.sql.engines import names_of_engines
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, Table
 
 _TEXTS: Final = frozenset(("char", "varchar", "text", "enum", "set"))
 _IN_ORDER_OF_KEYS: Final = frozenset(("", "innodb"))
-_IN_ORDER_OF_ROWS: Final = frozenset(("myisam", "memory", "heap"))
-"""Engines that both have, and that keep rows where there is room."""
+_IN_ORDER_OF_ROWS: Final = names_of_engines(lambda engine: engine.as_inserted)
 IsSame = Callable[[Column], bool]
 """Whether the replicas' column has the very collation of the source's."""
 

@@ -4,30 +4,13 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple
 
+from protocol.binlog.table_map import MapColumn
+from protocol.columns.codes import column_codes as codes
 from protocol.errors import Malformed
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, TableName
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.old_temporal import MOST_DIGITS, datetime_bytes, time_bytes, timestamp_bytes
-from relay.view.rules.mariadb.rows.table_map_body import (
-    BIT,
-    BLOB,
-    BLOB_COMPRESSED,
-    DATETIME,
-    DATETIME_OLD,
-    DECIMAL,
-    GEOMETRY,
-    JSON,
-    STRING,
-    TIME,
-    TIME_OLD,
-    TIMESTAMP,
-    TIMESTAMP_OLD,
-    VARCHAR,
-    VARCHAR_COMPRESSED,
-    VECTOR,
-    MapColumn,
-)
 
 JsonPolicy = Literal["longtext", "binary"]
 _MOST_SCALE: Final = 30
@@ -36,13 +19,27 @@ _FIRST_WITH_VECTOR: Final = (9, 0)
 _FLOAT_BYTES: Final = 4
 _WIDEST: Final = 8
 """Bytes of a number, an ENUM, a SET, a BIT."""
-_FIXED: Final = {1: 1, 2: 2, 3: 4, 8: 8, 9: 3, 10: 3, 13: 1, 14: 3}
-_TEMPORAL_WHOLE: Final = {TIMESTAMP: 4, DATETIME: 5, TIME: 3}
-_REALS: Final = frozenset((4, 5))
-_SAME: Final = frozenset((*_FIXED, *_TEMPORAL_WHOLE, *_REALS, BIT, VARCHAR, BLOB, GEOMETRY, STRING))
-_OLD_NAMES: Final = {TIMESTAMP_OLD: "TIMESTAMP", DATETIME_OLD: "DATETIME", TIME_OLD: "TIME"}
-_OF_TODAY: Final = {TIMESTAMP_OLD: TIMESTAMP, DATETIME_OLD: DATETIME, TIME_OLD: TIME}
-_OLD_BYTES: Final = {TIMESTAMP_OLD: timestamp_bytes, DATETIME_OLD: datetime_bytes, TIME_OLD: time_bytes}
+_FIXED: Final = {
+    codes.FIELD_TINY: 1, codes.FIELD_SHORT: 2, codes.FIELD_LONG: 4, codes.FIELD_LONGLONG: 8, codes.FIELD_INT24: 3,
+    codes.FIELD_DATE: 3, codes.FIELD_YEAR: 1, codes.FIELD_NEWDATE: 3,
+}  # fmt: skip
+_TEMPORAL_WHOLE: Final = {codes.FIELD_TIMESTAMP2: 4, codes.FIELD_DATETIME2: 5, codes.FIELD_TIME2: 3}
+_REALS: Final = frozenset((codes.FIELD_FLOAT, codes.FIELD_DOUBLE))
+_SAME: Final = frozenset((
+    *_FIXED, *_TEMPORAL_WHOLE, *_REALS, codes.FIELD_BIT, codes.FIELD_VARCHAR, codes.FIELD_BLOB, codes.FIELD_GEOMETRY,
+    codes.FIELD_STRING,
+))  # fmt: skip
+_OLD_NAMES: Final = {codes.FIELD_TIMESTAMP: "TIMESTAMP", codes.FIELD_DATETIME: "DATETIME", codes.FIELD_TIME: "TIME"}
+_OF_TODAY: Final = {
+    codes.FIELD_TIMESTAMP: codes.FIELD_TIMESTAMP2,
+    codes.FIELD_DATETIME: codes.FIELD_DATETIME2,
+    codes.FIELD_TIME: codes.FIELD_TIME2,
+}
+_OLD_BYTES: Final = {
+    codes.FIELD_TIMESTAMP: timestamp_bytes,
+    codes.FIELD_DATETIME: datetime_bytes,
+    codes.FIELD_TIME: time_bytes,
+}
 _DIGIT_GROUP: Final = 9
 _GROUP_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
@@ -60,9 +57,9 @@ class Change(IntEnum):
 
 
 _OLD_CHANGES: Final = {
-    TIMESTAMP_OLD: Change.OLD_TIMESTAMP,
-    DATETIME_OLD: Change.OLD_DATETIME,
-    TIME_OLD: Change.OLD_TIME,
+    codes.FIELD_TIMESTAMP: Change.OLD_TIMESTAMP,
+    codes.FIELD_DATETIME: Change.OLD_DATETIME,
+    codes.FIELD_TIME: Change.OLD_TIME,
 }
 
 
@@ -112,15 +109,15 @@ def _rule(
     told, argument, _ = type_parts(definition.type) if definition is not None else ("", "", False)
     if kind in _OLD_NAMES:
         return _old_temporal(name, number, kind, told, argument)
-    if kind == DECIMAL:
+    if kind == codes.FIELD_NEWDECIMAL:
         return _decimal(name, number, column)
-    if kind == VARCHAR and told == "vector" and choice.version >= _FIRST_WITH_VECTOR:
+    if kind == codes.FIELD_VARCHAR and told == "vector" and choice.version >= _FIRST_WITH_VECTOR:
         return _vector(column)
-    if kind == BLOB and told == "json" and choice.json == "binary":
-        after = MapColumn(JSON, bytes((_LENGTH_BYTES,)))
+    if kind == codes.FIELD_BLOB and told == "json" and choice.json == "binary":
+        after = MapColumn(codes.FIELD_JSON, bytes((_LENGTH_BYTES,)))
         most = (1 << 8 * _LENGTH_BYTES) - 1
         return ColumnRule(after, Change.JSON, prefix=_blob_prefix(column), new_prefix=_LENGTH_BYTES, most=most)
-    if kind in (VARCHAR_COMPRESSED, BLOB_COMPRESSED):
+    if kind in (codes.FIELD_VARCHAR_COMPRESSED, codes.FIELD_BLOB_COMPRESSED):
         return _compressed(column)
     if kind not in _SAME:
         row_stops.column_type(name, number, kind)
@@ -133,15 +130,15 @@ def _extent(column: MapColumn) -> tuple[int, int]:
     kind = column.type
     if kind in _TEMPORAL_WHOLE:
         return _TEMPORAL_WHOLE[kind] + (_bounded(column.number, MOST_DIGITS) + 1) // 2, 0
-    if kind in (BLOB, GEOMETRY):
+    if kind in (codes.FIELD_BLOB, codes.FIELD_GEOMETRY):
         return 0, _blob_prefix(column)
-    if kind == VARCHAR:
+    if kind == codes.FIELD_VARCHAR:
         return 0, _prefix(column.number)
-    if kind == STRING and column.real_type == STRING:
+    if kind == codes.FIELD_STRING and column.real_type == codes.FIELD_STRING:
         return 0, _prefix(column.string_bytes)
-    if kind == STRING:
+    if kind == codes.FIELD_STRING:
         return _bounded(column.metadata[1], _WIDEST), 0
-    if kind == BIT:
+    if kind == codes.FIELD_BIT:
         bits, whole = column.metadata
         return _bounded(whole + (1 if bits else 0), _WIDEST), 0
     if kind in _REALS:
@@ -150,19 +147,19 @@ def _extent(column: MapColumn) -> tuple[int, int]:
 
 
 def _compressed(column: MapColumn) -> ColumnRule:
-    if column.type == BLOB_COMPRESSED:
+    if column.type == codes.FIELD_BLOB_COMPRESSED:
         prefix = _blob_prefix(column)
-        after = MapColumn(BLOB, column.metadata)
+        after = MapColumn(codes.FIELD_BLOB, column.metadata)
         return ColumnRule(after, Change.UNPACK, prefix=prefix, new_prefix=prefix, most=(1 << 8 * prefix) - 1)
     most = column.number - 1
     if most < 0:
         raise Malformed("a compressed VARCHAR of no length")
-    after = MapColumn(VARCHAR, most.to_bytes(2, "little"))
+    after = MapColumn(codes.FIELD_VARCHAR, most.to_bytes(2, "little"))
     return ColumnRule(after, Change.UNPACK, prefix=_prefix(column.number), new_prefix=_prefix(most), most=most)
 
 
 def _vector(column: MapColumn) -> ColumnRule:
-    after = MapColumn(VECTOR, bytes((_LENGTH_BYTES,)))
+    after = MapColumn(codes.FIELD_VECTOR, bytes((_LENGTH_BYTES,)))
     most = column.number
     return ColumnRule(
         after, Change.VECTOR, prefix=_prefix(most), new_prefix=_LENGTH_BYTES, most=most, dimension=most // _FLOAT_BYTES

@@ -4,26 +4,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.table_map import MapColumn, TableMap
+from protocol.columns.codes import column_codes as codes
 from relay.schema_history.table_agreement import columns_fit, type_parts
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable
-from relay.view.rules.mariadb.rows.table_map_body import BLOB, DECIMAL, STRING, TIME, TIMESTAMP, MapColumn, TableMapBody
 
 _TEXTS: Final = frozenset(("char", "varchar"))
 _JSON_IS: Final = "longtext"
 _FLOAT_BYTES: Final = 4
-_HASH_TYPE: Final = 8
+_HASH_TYPE: Final = codes.FIELD_LONGLONG
 _HASH_NAME: Final = b"DB_ROW_HASH_"
 
 
-def check_definition(found: TableMapBody, names: Sequence[bytes] | None, known: KnownTable) -> None:
+def check_definition(found: TableMap, names: Sequence[bytes] | None, known: KnownTable) -> None:
     """Number, types and, where the event tells them, names of the columns. Raises: CannotBeKept."""
     columns = known.columns
     if not columns:
         return
     believed = [f"{column.name} {column.type}" for column in columns]
-    count = len(found.columns)
+    types = found.types
+    count = len(types)
     hidden = count - len(columns)
     told = names if names is not None else [None] * count
     tail = list(zip(found.types, told, strict=True))[len(columns) :]
@@ -56,7 +58,7 @@ def _fits(column: MapColumn, definition: Column) -> bool:
         return column.number == int(dimension) * _FLOAT_BYTES
     elif name in _TEXTS and not definition.charset:
         definition = replace(definition, charset=UNKNOWN_CHARSET)
-    return columns_fit([definition], bytes((column.real_type,)), [_arguments(column)])
+    return columns_fit([definition], bytes((column.real_type,)), [column.arguments])
 
 
 def _argument(column_type: str) -> str:
@@ -64,17 +66,11 @@ def _argument(column_type: str) -> str:
     return column_type.partition("(")[2].partition(")")[0].strip()
 
 
-def _arguments(column: MapColumn) -> tuple[int, int]:
-    """As the Spark reader's table of columns has them: a length of STRING whole."""
-    if column.type == STRING:
-        return STRING, column.string_bytes
-    if column.type == DECIMAL:
-        return column.metadata[0], column.metadata[1]
-    return column.number, 0
-
-
 def _shown(column: MapColumn) -> str:
     shown = f"number {column.real_type}"
-    if TIMESTAMP <= column.type <= TIME or column.type in (BLOB, DECIMAL):
+    if codes.FIELD_TIMESTAMP2 <= column.type <= codes.FIELD_TIME2 or column.type in (
+        codes.FIELD_BLOB,
+        codes.FIELD_NEWDECIMAL,
+    ):
         shown += f" ({', '.join(map(str, column.metadata))})"
     return shown

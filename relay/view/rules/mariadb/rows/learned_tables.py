@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.altered_table import alter_table, table_of
 from relay.schema_history.tables.ddl_statement import (
     AddColumn,
@@ -19,7 +20,6 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     Statement,
 )
-from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable, as_replicas_have, sequence

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from protocol.errors import Malformed, Truncated
+from protocol.binlog.table_map import TableMap, UnknownColumnType, decode_table_map
+from protocol.errors import Malformed
+from protocol.sql.engines import takes_foreign_keys
 from relay.schema_history.tables.source_table import (
     CASCADE,
     SET_NULL,
     CharsetDefault,
     Table,
     TableName,
-    takes_foreign_keys,
 )
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule, TargetChoice, column_rules
@@ -23,18 +24,17 @@ from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_d
 from relay.view.rules.mariadb.rows.map_metadata import (
     CollationOf,
     column_names,
-    decode_metadata,
     translate_metadata,
     vector_dimensions,
 )
 from relay.view.rules.mariadb.rows.row_images import rows_for_mysql
 from relay.view.rules.mariadb.rows.sequence_rows import may_be_sequence
-from relay.view.rules.mariadb.rows.table_map_body import ID_BYTES, TableMapBody, UnknownColumnType, decode_map_body
 from relay.view.rules.mariadb.statement.known_program import VIEW, KnownProgram, ProgramName, decode_known_program
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
 from relay.view.rules.tables.revocable_facts import RevocableFacts
 
 _ACTING: Final = (CASCADE, SET_NULL)
+_ID_BYTES: Final = 6
 _MOST_TEMPORARY: Final = 10_000
 _MOST_REMEMBERED: Final = 10_000
 """Table_maps whose conversions are kept."""
@@ -365,32 +365,31 @@ class MariadbTables(RevocableFacts):
 
     def convert_map(self, body: bytes, server_version: str = "") -> ConvertedTable:
         """What becomes of a Table_map and of the rows behind it. body: without checksum. Raises: CannotBeKept."""
-        told = self._remembered.get(body[ID_BYTES:])
+        told = self._remembered.get(body[_ID_BYTES:])
         if told is None:
             told = self._converted(body)
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[body[ID_BYTES:]] = told
+            self._remembered[body[_ID_BYTES:]] = told
         if told.map_rest is None:
             return told.conversion
-        return told.conversion._replace(map_body=body[:ID_BYTES] + told.map_rest)
+        return told.conversion._replace(map_body=body[:_ID_BYTES] + told.map_rest)
 
     def _converted(self, body: bytes) -> _ToldMap:
         try:
-            found = decode_map_body(body)
+            found = decode_table_map(body)
+            found.check_columns()
         except UnknownColumnType as error:
-            names = (error.schema, error.table)
-            schema, table = (name.decode("utf-8", "backslashreplace") for name in names)
-            row_stops.column_type((schema, table), error.number, error.kind)
-        except (Malformed, Truncated) as error:
+            row_stops.column_type(found.name, error.number, error.kind)
+        except Malformed as error:
             row_stops.damaged("a Table_map", str(error))
         try:
             return self._of_table(found, body)
-        except (Malformed, Truncated) as error:
+        except Malformed as error:
             row_stops.damaged(f"the Table_map of {row_stops.dotted(found.name)}", str(error))
 
-    def _of_table(self, found: TableMapBody, body: bytes) -> _ToldMap:
-        metadata = decode_metadata(found.optional)
+    def _of_table(self, found: TableMap, body: bytes) -> _ToldMap:
+        metadata = list(found.optional_fields())
         names = column_names(metadata, len(found.columns))
         if self._is_sequence(found, names):
             return _ToldMap(None, ConvertedTable(found.name, None, False, False, ()))
@@ -407,12 +406,12 @@ class MariadbTables(RevocableFacts):
         if optional:
             optional = translate_metadata(metadata, found.columns, after, self._collation_of)
         optional += vector_dimensions(dimensions)
-        made = found._replace(columns=after, optional=optional).encode()
+        made = found.with_columns(after, optional).encode()
         rows_are_same = all(rule.change == Change.NONE for rule in rules)
         is_same = rows_are_same and made == body
-        return _ToldMap(made[ID_BYTES:], ConvertedTable(found.name, made, is_same, rows_are_same, tuple(rules)))
+        return _ToldMap(made[_ID_BYTES:], ConvertedTable(found.name, made, is_same, rows_are_same, tuple(rules)))
 
-    def _is_sequence(self, found: TableMapBody, names: list[bytes] | None) -> bool:
+    def _is_sequence(self, found: TableMap, names: list[bytes] | None) -> bool:
         """Whether the rows are left out. By the definition, or as somebody told. Raises: CannotBeKept where nobody knows."""
         fits = may_be_sequence(found, names)
         known = self.get(found.name)

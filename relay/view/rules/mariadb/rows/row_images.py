@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from protocol.binlog.compression import unpack_column, unpack_compressed, unpacked_column_bytes
+from protocol.binlog.compression import TooLarge, unpack_column, unpack_compressed, unpacked_column_bytes
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.errors import Malformed, Truncated
@@ -13,7 +13,7 @@ from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule
 from relay.view.rules.mariadb.rows.json_document import NotJson, binary_json
 from relay.view.rules.mariadb.rows.old_temporal import new_datetime, new_time, new_timestamp
 
-MOST_BYTES: Final = 256 << 20
+MOST_BYTES: Final = 64 << 20
 """Of a row event that is made anew: it is held in memory."""
 _FIXED_BYTES: Final = 8
 """Table id and flags."""
@@ -88,10 +88,10 @@ def _made(name: TableName, event_type: int, body: bytes, rules: Sequence[ColumnR
 
 
 def _unpacked(name: TableName, packed: bytes) -> bytes:
-    rows = unpack_compressed(packed, MOST_BYTES + 1)
-    if len(rows) > MOST_BYTES:
+    try:
+        return unpack_compressed(packed, MOST_BYTES)
+    except TooLarge:
         row_stops.too_large(name, MOST_BYTES)
-    return rows
 
 
 def _bit(bits: bytes, at: int) -> bool:
@@ -169,7 +169,7 @@ class _Rows:
             raise Malformed(f"a compressed value of {size} bytes in column {number}, which has at most {rule.most}")
         if size > MOST_BYTES - self._size:
             row_stops.too_large(self._name, MOST_BYTES)
-        return unpack_column(value)
+        return unpack_column(value, size)
 
     def _vector(self, number: int, rule: ColumnRule, value: bytes) -> bytes:
         if len(value) % _FLOAT_BYTES:

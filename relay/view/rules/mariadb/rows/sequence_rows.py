@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from relay.view.rules.mariadb.rows.table_map_body import TableMapBody
+from protocol.binlog.table_map import TableMap
+from protocol.columns.codes import column_codes as codes
 
-_VALUE_TYPES: Final = frozenset((1, 2, 3, 8, 9))
-_REST: Final = bytes((8, 8, 1, 8))
+_VALUE_TYPES: Final = frozenset(
+    (codes.FIELD_TINY, codes.FIELD_SHORT, codes.FIELD_LONG, codes.FIELD_LONGLONG, codes.FIELD_INT24)
+)
+_REST: Final = bytes((codes.FIELD_LONGLONG, codes.FIELD_LONGLONG, codes.FIELD_TINY, codes.FIELD_LONGLONG))
 """increment, cache size, whether it cycles, how often it did."""
 _VALUES: Final = 4
 _NAMES: Final = [
@@ -15,7 +18,7 @@ _NAMES: Final = [
 ]  # fmt: skip
 
 
-def may_be_sequence(table: TableMapBody, names: Sequence[bytes] | None) -> bool:
+def may_be_sequence(table: TableMap, names: Sequence[bytes] | None) -> bool:
     """Whether the columns are those of a sequence: four of one type of integers (BIGINT up to 11.4), then those that all have. names:
     of the columns, where the event tells them."""
     types = table.types

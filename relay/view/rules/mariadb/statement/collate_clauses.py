@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
 _OF_ANY_SET: Final = "uca1400_"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function

@@ -1,8 +1,10 @@
 """A statement's words with the changes that MySQL needs."""
 
+from functools import cached_property
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind
+from relay.view.rules.mariadb.statement.brackets import Brackets
 from relay.view.rules.mariadb.statement.mysql_words import RESERVED_WORDS
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -30,12 +32,20 @@ class EditableStatement(StatementWords):
 
     def closing(self, index: int) -> int:
         """Where the bracket that is opened at `index` is closed; behind the last word: nowhere."""
-        depth = 0
-        for at in range(index, len(self.tokens)):
-            depth += {"(": 1, ")": -1}.get(self.tokens[at].upper, 0)
-            if not depth:
-                return at
-        return len(self.tokens) - 1
+        return self.brackets.closing(index)
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        """Of all its words."""
+        return Brackets(self.tokens)
+
+    def opening(self, index: int) -> int:
+        """Where the bracket was opened that the word stands in; -1: in none."""
+        return self.brackets.opening(index)
+
+    def holds(self, opened: int, word: str) -> bool:
+        """Whether the keyword or symbol stands right inside the bracket that is opened there."""
+        return self.brackets.holds(opened, word)
 
     @property
     def end(self) -> int:

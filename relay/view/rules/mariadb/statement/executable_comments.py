@@ -8,7 +8,8 @@ import re
 from typing import Final, NamedTuple
 
 from protocol.binlog.format_description import version_numbers
-from relay.schema_history.tables.ddl_tokens import NO_BACKSLASH_ESCAPES, NotSure
+from protocol.sql.lexer import LINE_COMMENT, NotSure
+from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
 
@@ -31,7 +32,7 @@ def _pieces(backslash: bool) -> re.Pattern[str]:
     double = r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"'
     return re.compile(
         rf"""
-          [^'"`/*\#-]++ | {single} | {double} | `(?>(?:[^`]++|``)*)` | --(?=[\s\x00-\x1f]|\Z)[^\n]*+ | \#[^\n]*+
+          [^'"`/*\#-]{{1,65536}}+ | {single} | {double} | `(?>(?:[^`]++|``)*)` | {LINE_COMMENT}
         | (?P<mark> /\*(?P<m>M?)!(?P<digits>\d*+) ) | (?P<hint> /\*\+ ) | (?P<open> /\* ) | (?P<end> \*/ ) | .
         """,
         re.VERBOSE | re.DOTALL,

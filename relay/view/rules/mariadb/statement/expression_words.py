@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.mariadb.differences.differing_functions import is_called
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
@@ -128,23 +128,15 @@ def _behind_for(words: EditableStatement, index: int) -> None:
 def _group_concat(words: EditableStatement, index: int) -> None:
     if words.at_word(index + 1) != "(":
         return
-    depth = 0
-    for at in range(index + 1, words.closing(index + 1)):
-        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
-        if depth == 1 and words.at_word(at) == "LIMIT":
-            _stop(words, "LIMIT in GROUP_CONCAT")
+    if words.holds(index + 1, "LIMIT"):
+        _stop(words, "LIMIT in GROUP_CONCAT")
 
 
 def _as(words: EditableStatement, index: int) -> None:
-    opened = index - 1
     behind = words.at_word(index + 1)
     if behind not in _MISSING_CASTS and behind not in ("INT", "INTEGER"):
         return
-    depth = 0
-    while opened >= 0 and (depth or words.at_word(opened) != "("):
-        depth += {")": 1, "(": -1}.get(words.at_word(opened), 0)
-        opened -= 1
-    if words.at_word(opened - 1) != "CAST":
+    if words.at_word(words.opening(index) - 1) != "CAST":
         return
     if behind in _MISSING_CASTS:
         _stop(words, f"CAST to {behind}")

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.tables.references_clause import ReferencesClause, read_references
 from relay.schema_history.tables.source_table import Key, Table, TableName
 from relay.view.rules.mariadb.statement import statement_stops

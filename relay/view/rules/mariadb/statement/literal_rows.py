@@ -3,25 +3,17 @@
 import re
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, sql_tokens
+from protocol.sql.lexer import LITERAL_ROWS, NotSure, sql_tokens
+from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 
 _VALUES: Final = re.compile(r"\bVALUES?\s*+(?=\()", re.IGNORECASE)
 _LEAST: Final = 4096
 _MOST_TRIED: Final = 8
-
-
-def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
-    texts = [r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"]
-    if not ansi_quotes:
-        texts.append(r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"')
-    texts[0] = rf"(?:[xXbBnN]|_binary\s*+)?{texts[0]}"
-    number = r"[-+]?+(?:0[xX][0-9A-Fa-f]++|\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d++)(?![\w$\u0080-\U0010ffff])"
-    literal = rf"\s*+(?:{'|'.join(texts)}|{number}|NULL|DEFAULT)\s*+"
-    return re.compile(rf"\({literal}(?>(?:,{literal})*)\)\s*+(?:,\s*+(?=\())?", re.DOTALL | re.IGNORECASE)
-
-
-_ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}
+_SEARCHED: Final = 512 << 10
+"""Characters in which VALUES is looked for: a list of 4,096 columns has half as many."""
+_LONGEST_ROW: Final = 2 << 20
+"""Characters. A row of more is read word by word: a pattern over all of it would hold the interpreter's lock."""
 
 
 def without_literal_rows(raw: bytes, context: StatementContext) -> bytes:
@@ -29,8 +21,8 @@ def without_literal_rows(raw: bytes, context: StatementContext) -> bytes:
     if len(raw) < _LEAST:
         return raw
     text = context.query(raw).text
-    row = _ROWS[not context.sql_mode & NO_BACKSLASH_ESCAPES, bool(context.sql_mode & ANSI_QUOTES)]
-    for number, found in enumerate(_VALUES.finditer(text)):
+    row = LITERAL_ROWS[bool(context.sql_mode & NO_BACKSLASH_ESCAPES), bool(context.sql_mode & ANSI_QUOTES)]
+    for number, found in enumerate(_VALUES.finditer(text, 0, _SEARCHED)):
         if number == _MOST_TRIED:
             break
         try:
@@ -40,7 +32,7 @@ def without_literal_rows(raw: bytes, context: StatementContext) -> bytes:
         if not before or before[0].upper not in ("INSERT", "REPLACE") or before[-2].upper not in ("VALUES", "VALUE"):
             continue
         stop = found.end()
-        while one := row.match(text, stop):
+        while one := row.match(text, stop, stop + _LONGEST_ROW):
             stop = one.end()
         if stop == found.end():
             return raw

@@ -53,11 +53,4 @@ MISSING_KEYWORDS: Final = frozenset(("CONTAINS", "PASSWORD", "SRID"))
 """Of these, those that are words of MySQL's grammar: 1064, and also in a program, which may name functions that are not there."""
 MISSING_SINCE_9_6: Final = frozenset(("MD5", "SHA", "SHA1"))
 """Functions that MySQL has no more from 9.6 on but as a component."""
-
-MADE_INNODB: Final = frozenset(("ARIA", "MARIA", "ROCKSDB", "TOKUDB", "XTRADB"))
-"""Engines that keep rows in tables, and that MySQL does not have: their tables become InnoDB's."""
-KEPT_ENGINES: Final = frozenset((
-    "INNODB", "INNOBASE", "MYISAM", "MEMORY", "HEAP", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "MERGE",
-))
-"""Engines that both have."""
 # fmt: on

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.sql.engines import becomes_innodb, engine_of
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
-from relay.view.rules.mariadb.statement.mysql_words import KEPT_ENGINES, MADE_INNODB
 
 _KEPT: Final = frozenset(
     ("AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHECKSUM", "TABLE_CHECKSUM", "COMMENT", "DELAY_KEY_WRITE", "INSERT_METHOD", "KEY_BLOCK_SIZE",
@@ -149,20 +149,22 @@ class OptionRewriting:
         partitioned = options.partitioned
         for at in options.engine_values:
             engine = words.text_of(words.tokens[at]).upper()
-            if engine in MADE_INNODB:
+            if becomes_innodb(engine):
                 words.put(at, "InnoDB")
-            elif engine not in KEPT_ENGINES:
+            elif (known := engine_of(engine)) is None or not known.in_mysql:
                 statement_stops.clause_unknown(
                     words.context, words.query, f"the engine {words.tokens[at].text}", statement_stops.NO_SUCH_ENGINE
                 )
-            elif partitioned and engine not in ("INNODB", "INNOBASE"):
+            elif partitioned and not known.partitions:
                 words.put(at, "InnoDB")
-        if options.engine in MADE_INNODB:
+        if becomes_innodb(options.engine):
             for first, stop in options.of_aria:
                 words.cut(first, stop)
         if (
             options.partitioned
             and not options.engine_values
-            and known_engine.upper() not in ("", "INNODB", *MADE_INNODB)
+            and known_engine
+            and not becomes_innodb(known_engine)
+            and not ((known := engine_of(known_engine)) is not None and known.partitions)
         ):
             statement_stops.clause_unknown(words.context, words.query, f"partitions of the engine {known_engine}", 1178)

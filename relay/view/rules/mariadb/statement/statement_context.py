@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
 from relay.view.rules.statement.logged_query import LoggedQuery
 
-ORACLE: Final = 1 << 9
 """The bit of sql_mode."""
 _SQL_MODE_CODE, _CHARSET_CODE = 1, 4
 

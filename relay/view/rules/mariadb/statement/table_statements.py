@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
+from protocol.sql.engines import becomes_innodb, engine_of
+from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
 from relay.schema_history.tables.source_table import Column, Table, TableName
 from relay.view.rules.mariadb.differences.conversions import conversion_differs
 from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
@@ -25,7 +26,6 @@ from relay.view.rules.mariadb.statement.key_rewriting import (
     read_key,
 )
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
-from relay.view.rules.mariadb.statement.mysql_words import MADE_INNODB
 from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
@@ -35,7 +35,6 @@ _UNSAFE_DEFAULT: Final = 1674
 _ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
 """What is done to all rows of a partition."""
 _NO_BLOBS: Final = 1163
-_IN_MEMORY: Final = frozenset(("MEMORY", "HEAP"))
 _BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
 """A character; of other sets at most 2, and of those that are met in long keys 1."""
 ROW_START: Final = "row_start"
@@ -74,7 +73,7 @@ class TableElements:
 
     def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
         """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
-        forgets_references = engine in MADE_INNODB
+        forgets_references = becomes_innodb(engine)
         self._check_vectors(engine)
         for rewriting in self._rewritings:
             rewriting.finish(table_charset)
@@ -124,7 +123,7 @@ class TableElements:
     def _check_vectors(self, engine: str) -> None:
         """To MySQL they are BLOBs."""
         vectors = [column.name for column in self.columns.values() if column.type == "VECTOR"]
-        if vectors and engine in _IN_MEMORY and self.words.context.target >= (9, 0):
+        if vectors and _is(engine, "memory") and self.words.context.target >= (9, 0):
             what = f"the VECTOR column {vectors[0]} in a table of the engine MEMORY"
             statement_stops.clause_unknown(self.words.context, self.words.query, what, _NO_BLOBS)
 
@@ -195,10 +194,12 @@ class TableElements:
         of_bytes = {name for name, column in self.columns.items() if column.type in _BYTES_BECOME}
         if not of_bytes:
             return
-        words = self.words
+        words, passed = self.words, 0
         for index in range(words.end):
             if words.at_word(index) in ("CHECK", "AS") and words.at_word(index + 1) == "(":
-                for at in range(index + 2, words.closing(index + 1)):
+                closed = words.closing(index + 1)
+                looked_at, passed = range(max(index + 2, passed), closed), max(passed, closed)
+                for at in looked_at:
                     if words.tokens[at].text.lower() in of_bytes:
                         statement_stops.definition_differs(
                             words.context,
@@ -279,7 +280,7 @@ class CreateTableRewriting:
             raise NotSure("columns of system versioning without it")
         leave_out(words, ranges, elements.left_out)
         if words.context.rows_follow and not selects and not options.starts_transaction and not self._temporary:
-            if options.engine not in ("", "INNODB", "INNOBASE", *MADE_INNODB):
+            if options.engine and not becomes_innodb(options.engine) and not _is(options.engine, "innodb"):
                 statement_stops.clause_unknown(
                     words.context,
                     words.query,
@@ -754,3 +755,8 @@ def _charset(table: Table | None) -> str:
     if table is None or not table.charset:
         return ""
     return "utf8mb3" if table.charset == "utf8" else table.charset
+
+
+def _is(engine: str, name: str) -> bool:
+    known = engine_of(engine)
+    return known is not None and known.name == name

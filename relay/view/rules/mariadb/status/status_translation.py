@@ -5,8 +5,26 @@ import struct
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from protocol.binlog.fields import Fields
+from protocol.binlog.status_variables import (
+    CHARSETS,
+    DATABASE_COLLATION,
+    EXPLICIT_TIMESTAMPS,
+    FLAGS,
+    LOCALE,
+    MARIADB,
+    MARIADB_COLLATIONS,
+    MARIADB_GTID_FLAGS,
+    MARIADB_MICROSECONDS,
+    MARIADB_XID,
+    MICROSECONDS,
+    SQL_MODE,
+    UTF8MB4_DEFAULT,
+    UnknownVariable,
+    decode_status,
+    encode_status,
+)
 from protocol.errors import ProtocolError
+from protocol.sql.gaps import GAPS, LINE_COMMENT_BYTES
 from relay.view.rules.mariadb.status import status_stops
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
@@ -16,28 +34,7 @@ from relay.view.rules.mariadb.status.mode_differences import (
     mode_for_target,
     without_engine_check,
 )
-from relay.view.rules.targets.query_variables import (
-    CHARSETS,
-    DATABASE_COLLATION,
-    EXPLICIT_TIMESTAMPS,
-    FLAGS,
-    LOCALE,
-    MICROSECONDS,
-    SHARED_CODES,
-    SQL_MODE,
-    UTF8MB4_DEFAULT,
-    StatusCodes,
-    StatusVariable,
-    UnknownVariable,
-    decode_status,
-    encode_status,
-)
 
-_MARIADB_MICROSECONDS: Final = 128
-_XID: Final = 129
-_GTID_FLAGS: Final = 130
-_DEFAULT_COLLATIONS: Final = 131
-_OF_ALTER: Final = 0x0C
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 _IF_EXISTS: Final = 1 << 28
 _KEPT_FLAGS: Final = 1 << 14 | 1 << 19 | 1 << 26 | 1 << 27
@@ -53,32 +50,22 @@ _UTF8MB4: Final = 45
 _LAST_LOCALE: Final = 110
 _MOST_HELD: Final = 512
 _MICROSECONDS_BYTES: Final = 4
-_VARYING: Final = frozenset((_MARIADB_MICROSECONDS, _XID, _GTID_FLAGS))
+_VARYING: Final = frozenset((MARIADB_MICROSECONDS, MARIADB_XID, MARIADB_GTID_FLAGS))
 """What differs from statement to statement."""
 _NEW_SCHEMA: Final = re.compile(
-    rb"\s*(?:/\*(?![!M])[^*]*\*/\s*)*create\s+(?:or\s+replace\s+)?(?:database|schema)\b", re.IGNORECASE
+    rb"%(gaps)screate%(gap)s(?:or%(gap)sreplace%(gap)s)?(?:database|schema)\b" % GAPS, re.IGNORECASE | re.DOTALL
 )
+_NO_CLAUSE: Final = re.compile(
+    rb"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z)|`(?>(?:[^`]++|``)*)(?:`|\Z)"""
+    rb"|/\*(?![!M])(?>.*?(?:\*/|\Z))|" + LINE_COMMENT_BYTES,
+    re.DOTALL,
+)
+"""Strings, names and comments: a COMMENT may have the words of a clause."""
 _NAMES_CHARSET: Final = re.compile(rb"\b(?:charset|character\s+set|collate)\b", re.IGNORECASE)
 
 
 _BlockUse = tuple[bytes, bool, bool]
 """A block without what varies, whether the statement changes rows, whether it makes a database by the server's collation."""
-
-
-def _gtid_flags(fields: Fields) -> None:
-    if fields.u8() & _OF_ALTER:
-        fields.skip(8)
-
-
-def _default_collations(fields: Fields) -> None:
-    fields.skip(fields.u8() * _PAIR.size)
-
-
-MARIADB_CODES: Final = StatusCodes(
-    {**SHARED_CODES.sizes, _MARIADB_MICROSECONDS: 3, _XID: 8},
-    {**SHARED_CODES.readers, _GTID_FLAGS: _gtid_flags, _DEFAULT_COLLATIONS: _default_collations},
-)
-"""Source: MariaDB 11.8 `log_event.h`."""
 
 
 class TranslatedStatus(NamedTuple):
@@ -142,15 +129,14 @@ class StatusTranslation:
         return translate_user_variable(body, self._collations)
 
     def _translated(
-        self, variables: list[StatusVariable], text: bytes, is_dml: bool, takes_server_collation: bool
+        self, values: Mapping[int, bytes], text: bytes, is_dml: bool, takes_server_collation: bool
     ) -> TranslatedStatus:
-        values = dict(variables)
         flags = int.from_bytes(values.get(FLAGS, b""), "little")
         if flags & ~_KNOWN_FLAGS:
             status_stops.flags_unknown(flags, text)
         mode = int.from_bytes(values.get(SQL_MODE, b""), "little")
-        defaults = _pairs(values.get(_DEFAULT_COLLATIONS, b"\0"))
-        made = values | {FLAGS: (flags & _KEPT_FLAGS).to_bytes(4, "little")}
+        defaults = _pairs(values.get(MARIADB_COLLATIONS, b"\0"))
+        made = {**values, FLAGS: (flags & _KEPT_FLAGS).to_bytes(4, "little")}
         made |= {SQL_MODE: mode_for_target(mode).to_bytes(8, "little")}
         client = connection = server = 0
         if CHARSETS in values:
@@ -165,13 +151,13 @@ class StatusTranslation:
             made[DATABASE_COLLATION] = self._number(number, compares=is_dml).to_bytes(2, "little")
         if int.from_bytes(values.get(LOCALE, b""), "little") > _LAST_LOCALE:
             status_stops.locale_missing(int.from_bytes(values[LOCALE], "little"), text, self._title)
-        made.pop(_DEFAULT_COLLATIONS, None)
+        made.pop(MARIADB_COLLATIONS, None)
         explicit = bool(flags & _EXPLICIT_TIMESTAMPS)
         default = self._collations.number_of_charset(defaults.get(_UTF8MB4, _UTF8MB4))
         made |= {EXPLICIT_TIMESTAMPS: bytes((explicit,)), UTF8MB4_DEFAULT: default.to_bytes(2, "little")}
         lenient = made | {SQL_MODE: without_engine_check(mode_for_target(mode)).to_bytes(8, "little")}
         return TranslatedStatus(
-            status=encode_status(made.items()),
+            status=encode_status(made),
             sql_mode=mode,
             charset=client,
             connection=connection,
@@ -179,7 +165,7 @@ class StatusTranslation:
             defaults=defaults,
             explicit_timestamps=explicit,
             if_exists=bool(flags & _IF_EXISTS),
-            without_engine_check=encode_status(lenient.items()),
+            without_engine_check=encode_status(lenient),
         )
 
     def _number(self, number: int, *, compares: bool) -> int:
@@ -188,19 +174,19 @@ class StatusTranslation:
 
 def makes_schema_by_server_collation(text: bytes) -> bool:
     """Whether it is a CREATE DATABASE that names no character set: the new database has that of the server."""
-    return _NEW_SCHEMA.match(text) is not None and _NAMES_CHARSET.search(text) is None
+    return _NEW_SCHEMA.match(text) is not None and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
 
 
-def _split(status: bytes, text: bytes) -> tuple[list[StatusVariable], bytes]:
+def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
     """The variables that are alike for many statements, and the microseconds, which are not. Raises: CannotBeKept."""
     try:
-        variables = decode_status(status, MARIADB_CODES)
+        values = decode_status(status, MARIADB)
     except UnknownVariable as error:
         status_stops.variable_unknown(error.code, text)
     except ProtocolError as error:
         status_stops.status_damaged(str(error), text)
-    microseconds = next((value for code, value in variables if code == _MARIADB_MICROSECONDS), b"")
-    return [one for one in variables if one.code not in _VARYING], microseconds
+    microseconds = values.get(MARIADB_MICROSECONDS, b"")
+    return {code: value for code, value in values.items() if code not in _VARYING}, microseconds
 
 
 def _pairs(value: bytes) -> Mapping[int, int]:

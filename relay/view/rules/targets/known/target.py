@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.columns.codes import column_codes as codes
 
-_TEMPORAL_2: Final = frozenset((17, 18, 19))
-_JSON: Final = 245
-_VECTOR: Final = 242
-_OLD_TYPES: Final = frozenset((*range(17), *range(246, 256)))
+_TEMPORAL_2: Final = frozenset((codes.FIELD_TIMESTAMP2, codes.FIELD_DATETIME2, codes.FIELD_TIME2))
+_OLD_TYPES: Final = frozenset(
+    (*range(codes.FIELD_DECIMAL, codes.FIELD_BIT + 1), *range(codes.FIELD_NEWDECIMAL, codes.FIELD_GEOMETRY + 1))
+)
 _MODES_32: Final = (1 << 32) - 1
 
 NewClause = tuple[tuple[str, ...], tuple[int, int], str]
@@ -46,7 +47,7 @@ class Target:
 
 _5_5: Final = _OLD_TYPES
 _5_6: Final = _OLD_TYPES | _TEMPORAL_2
-_5_7: Final = _5_6 | {_JSON}
+_5_7: Final = _5_6 | {codes.FIELD_JSON}
 
 TARGETS_BY_NAME: Final = {
     target.name: target
@@ -57,7 +58,7 @@ TARGETS_BY_NAME: Final = {
         # 8.0.20 and later: Transaction_payload; 8.0.26 and later: Heartbeat_v2
         Target("mysql-8.0", (8, 0), EventType.HEARTBEAT_V2, 20, 255, _5_7, (1 << 33) - 1, 255),
         Target("mysql-8.4", (8, 4), EventType.GTID_TAGGED, 20, 255, _5_7, (1 << 33) - 1, 255),
-        Target("mysql-9.7", (9, 7), EventType.GTID_TAGGED, 255, 255, _5_7 | {_VECTOR}, (1 << 64) - 1, 255),
+        Target("mysql-9.7", (9, 7), EventType.GTID_TAGGED, 255, 255, _5_7 | {codes.FIELD_VECTOR}, (1 << 64) - 1, 255),
     )
 }
 """By the name that `ViewSettings.target` has. What 5.6 reads was tried on 5.6.24; what 5.5, 5.7, 8.0 and 8.4 read is from their

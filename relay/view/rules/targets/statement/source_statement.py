@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import charset_of_column
+from protocol.sql.lexer import LINE_COMMENT, LITERAL_ROWS, NotSure, quotation_stop
+from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from relay.view.rules.targets.known.target import Target
 
-ANSI_QUOTES: Final = 1 << 2
-NO_BACKSLASH_ESCAPES: Final = 1 << 20
 MOST_WORDS: Final = 500_000
 # Sets whose characters may end with a byte that is a quote or a backslash elsewhere: with Python's codec for each.
 _WIDE: Final = {"big5": "big5", "cp932": "cp932", "gb18030": "gb18030", "gbk": "gbk", "sjis": "shift_jis"}
@@ -42,45 +42,26 @@ class Word:
     stop: int
 
 
-def _pattern(backslash: bool) -> re.Pattern[str]:
-    # possessive quantifiers: an open quote of a megabyte fails in linear time
-    single = r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"
-    double = r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"'
-    name = r"`(?>(?:[^`]++|``)*)`"
-    return re.compile(
-        rf"""
-          (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \0++(?=\s*+\Z) )
+_TOKEN: Final = re.compile(
+    rf"""
+          (?P<space> \s++ | {LINE_COMMENT} | \0++(?=\s*+\Z) )
         | (?P<hint> /\*\+ (?>(?:[^*]++|\*(?!/))*) \*/ )
         | (?P<version> /\*! (?P<digits> \d{{5,6}} )? )
         | (?P<comment> /\*(?![!+]) (?>(?:[^*]++|\*(?!/))*) \*/ )
         | (?P<open> /\*(?!!) )
         | (?P<end> \*/ )
-        | (?P<string> (?:[nNxXbB](?='))? {single} | {double} )
-        | (?P<name> {name} )
+        | (?P<string> [nNxXbB]?+' | ")  # where it begins
+        | (?P<name> ` )
         | (?P<number> 0x[0-9A-Fa-f]++ | \d++(?![A-Za-z_$\u0080-\U0010ffff])(?:\.\d*+)?(?:[eE][+-]?\d++)?
                     | \d++[eE][+-]?\d++ | \.\d++(?:[eE][+-]?\d++)? )
-        | (?P<variable> @@?(?: [\w.$\u0080-\U0010ffff]++ | {single} | {double} | {name} ) )
+        | (?P<variable> @@?(?: [\w.$\u0080-\U0010ffff]++ | ['"`] ) )
         | (?P<word> \d*+{_WORD} )
         | (?P<symbol> := | <=> | ->>? | . )
         """,
-        re.VERBOSE | re.DOTALL,
-    )
+    re.VERBOSE | re.DOTALL,
+)
 
 
-def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
-    """One row of an INSERT that has literals only."""
-    strings = [r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"]
-    if not ansi_quotes:
-        strings.append(r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"')
-    number = r"[-+]?+(?:0[xX][0-9A-Fa-f]++|\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d++)(?![\w$\u0080-\U0010ffff])"
-    strings[0] = rf"(?:[xXbBnN]|_binary\s*+)?{strings[0]}"
-    literal = rf"\s*+(?:{'|'.join(strings)}|{number}|NULL|DEFAULT)\s*+"
-    return re.compile(rf"\({literal}(?>(?:,{literal})*)\)(?:\s*+,\s*+)?", re.DOTALL | re.IGNORECASE)
-
-
-_WITH_BACKSLASH: Final = _pattern(True)
-_WITHOUT_BACKSLASH: Final = _pattern(False)
-_ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}
 _HARMLESS: Final = re.compile(r"\s*+(?>(?:DEFAULT\s++)?)ENCRYPTION\s*+=?+\s*+'[Nn]'\s*+", re.IGNORECASE)
 
 
@@ -111,11 +92,11 @@ class SourceStatement:
         self._cut(sql_mode, source, target)
 
     def _cut(self, sql_mode: int, source: int, target: Target) -> None:
-        pattern = _WITHOUT_BACKSLASH if sql_mode & NO_BACKSLASH_ESCAPES else _WITH_BACKSLASH
+        plain, ansi_quotes = bool(sql_mode & NO_BACKSLASH_ESCAPES), bool(sql_mode & ANSI_QUOTES)
         text = self._text
         at = 0
         marks: list[bool] = []  # of each open version comment: whether its marks are taken away
-        row = _ROWS[not sql_mode & NO_BACKSLASH_ESCAPES, bool(sql_mode & ANSI_QUOTES)]
+        row = LITERAL_ROWS[plain, ansi_quotes]
         while at < len(text):
             if text[at] == "(" and self._is_between_rows:
                 stop = at
@@ -125,7 +106,7 @@ class SourceStatement:
                     self.literals.append(text[at:stop])
                     at = stop
                     continue
-            match = pattern.match(text, at)
+            match = _TOKEN.match(text, at)
             assert match is not None  # the last alternative takes any character
             start, at = at, match.end()
             group = match.lastgroup
@@ -143,7 +124,9 @@ class SourceStatement:
                 if marks.pop():
                     self.replace(start, at, " ")
             else:
-                self._word(match, bool(sql_mode & ANSI_QUOTES))
+                if (mark := text[at - 1]) in "'\"`":
+                    at = self._quotation_stop(at - 1, plain or mark == "`" or (mark == '"' and ansi_quotes))
+                self._word(group or "", text[start:at], start, ansi_quotes)
         if marks:
             raise NotReadable("a version comment in it has no end")
 
@@ -176,11 +159,15 @@ class SourceStatement:
         marks.append(taken_away)
         return body
 
-    def _word(self, match: re.Match[str], ansi_quotes: bool) -> None:
+    def _quotation_stop(self, at: int, plain: bool) -> int:
+        try:
+            return quotation_stop(self._text, at, plain)
+        except NotSure:
+            raise NotReadable("a quote in it has no end") from None
+
+    def _word(self, group: str, text: str, start: int, ansi_quotes: bool) -> None:
         if len(self.words) == MOST_WORDS:
             raise NotReadable(f"it has more than {MOST_WORDS} words and signs")
-        text = match[0]
-        group = match.lastgroup
         if group == "end":
             text = "*"
         if group == "string" and text[0] == '"' and ansi_quotes:
@@ -197,8 +184,6 @@ class SourceStatement:
         elif group == "variable":
             kind, value = Kind.VARIABLE, text
         else:
-            if text in "'\"`":
-                raise NotReadable("a quote in it has no end")
             kind, value = Kind.SYMBOL, text
         if kind is Kind.WORD and value in ("VALUES", "VALUE") and not self._depth:
             self._has_rows = self._has_rows or (bool(self.words) and self.words[0].text in ("INSERT", "REPLACE"))
@@ -206,7 +191,7 @@ class SourceStatement:
             self._depth += (value == "(") - (value == ")")
         if kind in (Kind.WORD, Kind.SYMBOL):
             self._places.setdefault(value, []).append(len(self.words))
-        self.words.append(Word(kind, value, match.start(), match.start() + len(text)))
+        self.words.append(Word(kind, value, start, start + len(text)))
 
     # --- looking ---------------------------------------------------------------------------------------------------------
 

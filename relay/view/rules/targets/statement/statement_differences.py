@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from protocol.sql.sql_mode import TIME_TRUNCATE_FRACTIONAL
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.statement.parentheses import closing, enclosing
@@ -35,7 +36,6 @@ _OF_SPEED_ONLY: Final = frozenset((
 ))  # fmt: skip
 _FIRST_THAT_ROUNDS: Final = 50_604
 _FIRST_WITH_OFFSETS: Final = 80_000
-TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 
 
 def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, source: int, target: Target) -> None:

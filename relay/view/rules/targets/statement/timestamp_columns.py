@@ -8,12 +8,12 @@ written keeps it from any of its own. The zero date as a default needs a sql_mod
 from itertools import pairwise
 from typing import Final
 
+from protocol.sql.sql_mode import NO_ZERO_DATE, NO_ZERO_IN_DATE
 from relay.view.rules.targets.statement.parentheses import closing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import Definition, defines_table, definitions
 
-ZERO_DATE_MODES: Final = 1 << 24 | 1 << 23
-"""NO_ZERO_DATE and NO_ZERO_IN_DATE."""
+ZERO_DATE_MODES: Final = NO_ZERO_DATE | NO_ZERO_IN_DATE
 _ZERO: Final = " DEFAULT '0000-00-00 00:00:00'"
 
 

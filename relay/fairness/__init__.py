@@ -1,0 +1,1 @@
+"""Who gets what there is not enough of: connections and threads, by account and address."""

@@ -1,0 +1,98 @@
+"""A sealed binlog on its way to the bucket, for tiers and for the mirror: packed with borrowed room, and read back from there.
+
+Who wants it no more is answered by CopyStopped, what is not to be moved by CopyFailed.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from relay.archive.storage.file_place import FilePlace, Tier
+from relay.archive.storage.files import TEMPORARY_SUFFIX
+from relay.object_store.object_store import ObjectStore
+from relay.packed.packed_facts import packed_name
+from relay.packed.packing_room import BorrowedRoom
+from relay.packing_process.packed_copy import CopyOrder, CopyStopped, PackedCopy
+from relay.packing_process.packing_means import PackingMeans
+
+_PIECE: Final = 8 << 20
+
+
+class PackedBinlog(NamedTuple):
+    """A packed binlog in the file `temporary`, on the disk as a whole. place: where it is to be."""
+
+    place: FilePlace
+    copy: PackedCopy
+    temporary: Path
+
+
+class SealedPacking:
+    """Packs one binlog after the other. Blocking, for one thread. mark: in the names of its temporary files."""
+
+    def __init__(self, means: PackingMeans, mark: str = "") -> None:
+        self._means = means
+        self._mark = mark
+        self._borrowed: BorrowedRoom | None = None
+
+    def pack(
+        self, plain: Path, order: CopyOrder, tier: Tier, stop: Callable[[], bool], *, urgent: bool = True
+    ) -> PackedBinlog:
+        """It has its room until `give_room_back`. tier: where it is to be.
+
+        Raises: CopyFailed; CopyStopped; NoRoomToPack; OSError. Then nothing is left of it.
+        """
+        means, layer = self._means, self._means.packer.layer
+        stored_name = packed_name(plain.name, means.encrypts)
+        temporary = plain.with_name(stored_name + self._mark + TEMPORARY_SUFFIX)
+
+        def stopped() -> bool:
+            if self._borrowed is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    self._borrowed.holds(layer.size_of(temporary))
+            return stop()
+
+        self.give_room_back()
+        try:
+            self._borrowed = None if means.options.room is None else means.options.room.begin(order.end)
+            means.begin()
+            copy = means.packer.make(plain, temporary, order, means.keys, stopped, urgent=urgent)
+            if self._borrowed is not None:
+                self._borrowed.holds(copy.stored_bytes)
+                self._borrowed.is_packed()
+        except BaseException:
+            with contextlib.suppress(OSError):
+                layer.unlink(temporary)
+            self.give_room_back()
+            raise
+        key_id = None if means.keys is None else means.keys.active
+        facts = (copy.stored_bytes, key_id, copy.packed_digest, order.end, copy.end_digest)
+        return PackedBinlog(FilePlace(tier, stored_name, *facts), copy, temporary)
+
+    def give_room_back(self) -> None:
+        """What was packed last is there alone, or not at all: it takes no room for a while only."""
+        if self._borrowed is not None:
+            self._borrowed.give_back()
+
+
+def unlike_sent(store: ObjectStore, key: str, place: FilePlace, stop: Callable[[], bool]) -> str | None:
+    """Reads all of an object once more, as replicas will get it. How it is another than was sent, after "it"; None: it is not.
+
+    Raises: ObjectStoreError; CopyStopped.
+    """
+    found, size = store.head(key).size, place.stored_bytes
+    if found != size:
+        return f"has {found} bytes, {size} were sent"
+    digest = sha256_of(size, lambda start, count: store.get_range(key, start, min(start + count, size)), stop)
+    return None if digest == place.digest else "is read back as other bytes than were sent"
+
+
+def sha256_of(size: int, read: Callable[[int, int], bytes], stop: Callable[[], bool]) -> str:
+    """`sha256:…` of what `read(start, count)` gives. Raises: CopyStopped; as `read`."""
+    sha = hashlib.sha256()
+    for start in range(0, size, _PIECE):
+        if stop():
+            raise CopyStopped
+        sha.update(read(start, _PIECE))
+    return f"sha256:{sha.hexdigest()}"

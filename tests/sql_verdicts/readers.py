@@ -1,0 +1,722 @@
+"""Every reader of a logged statement that there is, and what it answers.
+
+This is the one place that knows the readers' modules. Who replaces a reader changes the inside of its function here, and neither its
+name nor what it returns: so the recording judges the new one by the old one's verdicts.
+"""
+
+import contextlib
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import version_numbers
+from protocol.binlog.query import Query, read_query
+from protocol.binlog.schema.definition_names import defined_names
+from protocol.binlog.schema.definition_statement import begins_definition
+from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
+from protocol.errors import ProtocolError, StatementRefused
+from protocol.sql.lexer import NotSure
+from protocol.statements import SourceFacts
+from protocol.statements.expression.tokens import tokenize
+from relay.audit.readiness.checks import found_in
+from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.dependencies import definitions_passed
+from relay.export import filtered_transaction
+from relay.export.table_choice import TableChoice
+from relay.feed import xa_commits
+from relay.feed.statements.logged_changes import logged_changes
+from relay.feed.statements.replacing_statement import rows_effect
+from relay.schema_history import definition_scan
+from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
+from relay.schema_history.schema_state import SchemaState
+from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.schema_history.tables.ddl_statement import (
+    AlterTable,
+    CreateTable,
+    DropTables,
+    RenameTables,
+    Statement,
+)
+from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
+from relay.view.rules.definition_rules import define
+from relay.view.rules.definitions_learned import learn
+from relay.view.rules.group import CannotBeKept
+from relay.view.rules.group_parts import control_of
+from relay.view.rules.mariadb import statement_translation
+from relay.view.rules.mariadb.changes.named_words import named_words
+from relay.view.rules.mariadb.rows import replaced_rows
+from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
+from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
+from relay.view.rules.mariadb.statement.executable_comments import opened_text
+from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
+from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
+from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
+from relay.view.rules.mariadb.status import status_translation
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement import account_statements, named_tables, row_picks
+from relay.view.rules.statement.check_clauses import without_checks
+from relay.view.rules.statement.commented_keys import has_commented_keys
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
+from relay.view.rules.statement.reference_clauses import without_references
+from relay.view.rules.statement.routine_body import read_routine_body
+from relay.view.rules.statement.table_definition import read_table_definition
+from relay.view.rules.tables.foreign_keys import References
+from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.rules.targets.known.collation_map import CollationMap
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.rules.targets.statement import statement_kind
+from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.target_query import TargetQuery
+from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
+from tests.support.event_stream import query_body, raw_event
+from tests.support.kernel_builds import imported_kernel, uncompiled_kernel
+from tests.support.mariadb_statements import FewCollations
+
+SCHEMA: Final = "shop"
+HISTORY: Final = b"\x1e"
+"""Between the statements of a history, which is kept as one statement."""
+_UTF8MB4: Final = 45
+Read = Callable[[bytes, Setting], Any]
+
+
+class Servers(Enum):
+    """Whether a reader's verdict hangs on the server that logged a statement: not; by what comments hold for servers; in any way."""
+
+    NO = "no"
+    TOKENS = "tokens"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """`answers`: what its verdict is, for people. `servers`: beginnings of the servers' names whose statements it reads."""
+
+    name: str
+    answers: str
+    read: Read
+    servers: tuple[str, ...]
+    by_mode: bool
+    by_server: Servers
+    of_histories: bool = False
+
+    def reads(self, statement: bytes) -> bool:
+        """Whether it is for this reader: statements in a row are for those of histories alone."""
+        return (HISTORY in statement) is self.of_histories
+
+    def settings(self, statement: bytes) -> Iterator[Setting]:
+        """Under what it reads the statement: all that its verdict may hang on."""
+        servers = [one for one in SERVERS if one.startswith(self.servers)]
+        if self.by_server is Servers.NO or (self.by_server is Servers.TOKENS and not tells_servers_apart(statement)):
+            servers = servers[-1:]
+        for server in servers:
+            for mode in modes_of(statement) if self.by_mode else ("",):
+                yield Setting(server, mode)
+
+    def verdict(self, statement: bytes, setting: Setting) -> Any:
+        """What it says; {"stop": why} where it says by one of its own errors that it cannot tell. An error that is none of these is a
+        verdict, too: {"raises": its class}."""
+        try:
+            return self.read(statement, setting)
+        except CannotBeKept as error:
+            return {"stop": error.reason.name, "error": error.reason.error}
+        except (NotSure, NotReadable):
+            return {"stop": "not sure"}
+        except StatementRefused as error:
+            return {"stop": error.number}
+        except (ProtocolError, UnicodeError):
+            return {"stop": "not text"}
+        except RecursionError:
+            raise
+        except Exception as error:  # the adapter records what today's code does, whatever that is
+            return {"raises": type(error).__name__}
+
+
+READERS: Final[dict[str, Reader]] = {}
+
+
+def reader(
+    name: str,
+    answers: str,
+    *servers: str,
+    by_mode: bool = True,
+    by_server: Servers = Servers.ALL,
+    of_histories: bool = False,
+) -> Callable[[Read], Read]:
+    """The function is this reader. by_mode: whether it asks for sql_mode."""
+
+    def listed(read: Read) -> Read:
+        READERS[name] = Reader(name, answers, read, servers or ("mysql", "mariadb"), by_mode, by_server, of_histories)
+        return read
+
+    return listed
+
+
+# ---- how a statement comes to a reader -----------------------------------------------------------------------------------
+
+
+def _text(statement: bytes) -> str:
+    return statement.decode("utf-8", "backslashreplace")
+
+
+@functools.lru_cache(maxsize=64)
+def _query(statement: bytes, setting: Setting) -> LoggedQuery:
+    status = bytes(5) + b"\1" + setting.sql_mode.to_bytes(8, "little") + b"\4" + _UTF8MB4.to_bytes(2, "little") * 3
+    return LoggedQuery(b"", statement, 7, 0, SCHEMA.encode(), status, setting.version)
+
+
+def _context(setting: Setting) -> StatementContext:
+    collations = FewCollations(setting.server == "mariadb118")
+    return StatementContext(SCHEMA.encode(), setting.sql_mode, _UTF8MB4, setting.version, (9, 7), collations)
+
+
+def _number(version: str) -> int:
+    major, minor, patch = version_numbers(version)
+    return major * 10_000 + minor * 100 + patch
+
+
+@functools.lru_cache(maxsize=16)
+def _source_statement(statement: bytes, setting: Setting, target: str) -> SourceStatement:
+    return SourceStatement(statement, _UTF8MB4, setting.sql_mode, _number(setting.version), TARGETS_BY_NAME[target])
+
+
+def _usual_table(name: TableName) -> Table:
+    """What is said to be there, whatever table a statement is about."""
+    columns = (
+        Column("id", "int(10) unsigned", nullable=False, extra="auto_increment"),
+        *(Column(one, "int(11)") for one in ("a", "b", "c", "d", "e", "f", "g", "n", "r1", "r2")),
+        *(Column(one, "varchar(100)", "latin1", "latin1_swedish_ci") for one in ("name", "s", "t", "v", "x", "y")),
+    )
+    keys = (("PRIMARY", whole_key(("id",), True)), ("k", whole_key(("a",))), ("i1", whole_key(("b",))))
+    return Table(*name, "InnoDB", columns, keys, "latin1", (), "latin1_swedish_ci")
+
+
+class _EveryTable(NoTables):
+    """A source that has every table that is asked for, with the usual columns."""
+
+    def table(self, name: TableName) -> Table | None:
+        return _usual_table(name)
+
+    def is_there(self, name: TableName) -> bool | None:
+        return True
+
+    @property
+    def references(self) -> References:
+        return References({})
+
+
+# ---- lexers ----------------------------------------------------------------------------------------------------------------
+
+
+@reader("tokens: definitions", "kind, text and place of each token of `sql_tokens`", by_server=Servers.TOKENS)
+def _ddl_tokens(statement: bytes, setting: Setting) -> Any:
+    return [(token.kind.name, token.text, token.start, token.stop) for token in _query(statement, setting).tokens]
+
+
+@reader("tokens: older targets", "words, hints and rows of literals of `SourceStatement`", "mysql")
+def _target_tokens(statement: bytes, setting: Setting) -> Any:
+    made = SourceStatement(
+        statement, _UTF8MB4, setting.sql_mode, _number(setting.version), TARGETS_BY_NAME["mysql-5.6"]
+    )
+    return (
+        [(word.kind.name, word.text, word.start, word.stop) for word in made.words],
+        made.hints,
+        made.literals,
+        made.result,
+    )
+
+
+@reader("tokens: clients", "kind, text and place of each token of `tokenize`", by_mode=False, by_server=Servers.TOKENS)
+def _client_tokens(statement: bytes, setting: Setting) -> Any:
+    facts = SourceFacts("mariadb" if setting.is_mariadb else "mysql", setting.version, 1)
+    return [(token.kind.name, token.text, token.start, token.stop) for token in tokenize(_text(statement), facts)]
+
+
+@reader("tokens: readiness", "kind, text and place of each token of `LoggedStatement`", by_server=Servers.NO)
+def _readiness_tokens(statement: bytes, setting: Setting) -> Any:
+    made = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
+    return [(token.kind.name, token.text, token.start, token.stop) for token in made.tokens], made.too_long
+
+
+@reader("tokens: names", "words outside of brackets, by `defined_names`", by_mode=False, by_server=Servers.NO)
+def _names(statement: bytes, setting: Setting) -> Any:
+    return defined_names(statement)
+
+
+@reader("comments: MariaDB", "the text with comments for servers opened, and whether MySQL reads another", "mariadb")
+def _comments(statement: bytes, setting: Setting) -> Any:
+    return opened_text(_query(statement, setting), _context(setting))
+
+
+@reader("literal rows: MariaDB", "the text without rows of literals", "mariadb")
+def _literal_rows(statement: bytes, setting: Setting) -> Any:
+    return without_literal_rows(statement, _context(setting))
+
+
+@reader("digest", "the digest text by the kernel", by_server=Servers.NO)
+def _digest(statement: bytes, setting: Setting) -> Any:
+    quotes, plain = "ansi" in setting.mode, "plain" in setting.mode
+    return imported_kernel().digest.StatementDigest().of(statement, quotes, plain)
+
+
+# ---- kinds of statements ----------------------------------------------------------------------------------------------------
+
+
+@reader(
+    "kind: kernel",
+    "what it does to a group, whether it defines, changes rows, removes, and the table that it changes",
+    by_mode=False,
+    by_server=Servers.NO,
+)
+def _kernel_kind(statement: bytes, setting: Setting) -> Any:
+    build, size = uncompiled_kernel(), len(statement)
+    plain = build.view_copy.__dict__
+    return {
+        "kind": build.inference.kind_of_text(statement, 0, size),
+        "defines": build.inference.defines(statement, 0, size),
+        "rows": build.digest.changes_rows(statement, 0, size),
+        "change": plain["is_change"](statement, 0, size),
+        "removal": plain["removal_of"](statement, 0, size),
+        "target": plain["simple_target"](statement, 0, size),
+    }
+
+
+@reader(
+    "kind: control",
+    "BEGIN, COMMIT, SAVEPOINT, XA …, with a name, by views, views of MariaDB and the export",
+    by_mode=False,
+    by_server=Servers.NO,
+)
+def _control(statement: bytes, setting: Setting) -> Any:
+    kind, name = control_of(statement)
+    parts, xa = filtered_transaction._PARTS.match(statement), filtered_transaction._XA.match(statement)
+    return kind, name, parts is not None, None if xa is None else (xa[1].lower(), xa[2])
+
+
+@reader("kind: older targets", "control, account, definition, CREATE … SELECT by `statement_kind`", "mysql")
+def _target_kind(statement: bytes, setting: Setting) -> Any:
+    made = _source_statement(statement, setting, "mysql-5.6")
+    return {
+        "control": statement_kind.is_transaction_word(made),
+        "account": statement_kind.is_account_statement(made),
+        "plain": statement_kind.is_plain_definition(made),
+        "selects": statement_kind.selects_into_new_table(made),
+        "start": statement_kind.start_transaction_at(made),
+        "columns": statement_kind.selects_defined_columns(made),
+        "counts": statement_kind.only_counts(made),
+    }
+
+
+@reader("kind: accounts", "whether it is about accounts, and SET PASSWORD", by_mode=False, by_server=Servers.NO)
+def _accounts(statement: bytes, setting: Setting) -> Any:
+    return account_statements.is_account_statement(statement), account_statements.sets_password(statement)
+
+
+@reader(
+    "kind: first word",
+    "the first word and whether it defines or changes rows, by four readers of it",
+    by_server=Servers.TOKENS,
+)
+def _first_word(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    logged = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
+    return {
+        "view": query.first_word,
+        "view defines": query.is_definition,
+        "archive defines": begins_definition(statement),
+        "mariadb dml": is_dml(statement),
+        "readiness": (logged.verb, logged.object_kind, logged.changes_rows),
+    }
+
+
+@reader(
+    "kind: in passing",
+    "what is asked of a text by a pattern of its own: XA of the feed, REPLACE, new databases, temporary tables",
+    by_mode=False,
+    by_server=Servers.NO,
+)
+def _in_passing(statement: bytes, setting: Setting) -> Any:
+    text = _text(statement)
+    return {
+        "xa": xa_commits._parts(text),
+        "replaces": replaced_rows.may_replace(statement),
+        "makes database": status_translation._NEW_SCHEMA.match(statement) is not None,
+        "drops temporary": definitions_passed._TEMPORARY.match(text) is not None,
+        "alters": definition_scan._ALTERS.match(text) is not None,
+        "control of MariaDB": statement_translation._TRANSACTION.match(statement) is not None,
+    }
+
+
+@reader(
+    "archive: definition", "what the schema file keeps of it, by `logged_definition`; None: nothing that has columns"
+)
+def _archived(statement: bytes, setting: Setting) -> Any:
+    status = b"\1" + setting.sql_mode.to_bytes(8, "little") + b"\4" + _UTF8MB4.to_bytes(2, "little") * 2 + b"\x08\0"
+    event = raw_event(EventType.QUERY, query_body(statement, SCHEMA.encode(), status), checksum=False)
+    made = logged_definition(event, 13, False, setting.version)
+    return None if made is None else (made.names, made.facts, made.may_rename)
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------------------
+
+
+def _each(**asked: Callable[[], Any]) -> dict[str, Any]:
+    """Each answer, or that it is not sure."""
+    found: dict[str, Any] = {}
+    for name, ask in asked.items():
+        found[name] = "not sure"
+        with contextlib.suppress(NotSure, NotReadable):
+            found[name] = ask()
+    return found
+
+
+@reader("tables: views", "tables that it writes, reads, may change; routines that it calls", by_server=Servers.TOKENS)
+def _tables(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    return _each(
+        simple=lambda: named_tables.is_simple(query),
+        writes=lambda: named_tables.written_tables(query),
+        perhaps=lambda: named_tables.perhaps_written_tables(query),
+        several=lambda: named_tables.may_write_several(query),
+        named=lambda: named_tables.statement_tables(query),
+        reads=lambda: named_tables.read_tables(query),
+        calls=lambda: named_tables.called_routines(query),
+        aliases=lambda: named_tables.tables_by_alias(query),
+        one=lambda: named_tables.deletes_from_one(query),
+    )
+
+
+@reader(
+    "tables: MariaDB",
+    "what it names as far as replicas may differ by it, by `named_words`",
+    "mariadb",
+    by_server=Servers.TOKENS,
+)
+def _mariadb_tables(statement: bytes, setting: Setting) -> Any:
+    words = EditableStatement(_query(statement, setting), _context(setting))
+    return named_words(words, 0, len(words.tokens) - 1, SCHEMA)
+
+
+@reader(
+    "tables: export",
+    "whether it is about shop.t, shop.* or crm.*; what became of rows by it, for the feed",
+    by_mode=False,
+    by_server=Servers.NO,
+)
+def _export(statement: bytes, setting: Setting) -> Any:
+    return {
+        **{one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement) for one in ("shop.t", "shop.*", "crm.*")},
+        "replaces": rows_effect(_text(statement), (SCHEMA, "t"), alone=True),
+    }
+
+
+_AUDIT: Final = ("_CHANGES", "_DEFINES", "_DEFINITION", "_NAMES", "_ENGINE")
+
+
+@functools.cache
+def _audit_patterns() -> dict[str, re.Pattern[str]]:
+    """Spark's patterns, which are Java's, as Python writes them."""
+    from relay.audit.shared import statement_tables
+
+    found = {}
+    for name in _AUDIT:
+        text = getattr(statement_tables, name).replace(r"\x{80}", r"\x80").replace(r"\x{10FFFF}", "\U0010ffff")
+        found[name] = re.compile(text, re.ASCII)
+    return found
+
+
+@reader(
+    "tables: audits",
+    "what Spark's patterns find: the table changed, defined, named, the kind, the engine",
+    by_mode=False,
+    by_server=Servers.NO,
+)
+def _audits(statement: bytes, setting: Setting) -> Any:
+    text = _text(statement)
+    return {
+        name: None if (one := found.search(text)) is None else one.groups() for name, found in _audit_patterns().items()
+    }
+
+
+@reader(
+    "order of rows",
+    "whether its outcome hangs on the order of rows, and what it is about then",
+    by_server=Servers.TOKENS,
+)
+def _order(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    return _each(
+        may=lambda: row_picks.may_hang_on_order(query),
+        verb=lambda: row_picks.verb_of(query),
+        searches=lambda: row_picks.searches_text(query),
+        counts=lambda: row_picks.order_counts(query, makes_numbers=False),
+        numbered=lambda: row_picks.order_counts(query, makes_numbers=True),
+        values=lambda: row_picks.values_of_update(query),
+        program=lambda: row_picks.program_hangs_on_order(query.tokens),
+    )
+
+
+@reader(
+    "routine body", "what the whole statement, taken for a routine's body, changes and calls", by_server=Servers.TOKENS
+)
+def _body(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    return read_routine_body(query, query.tokens, SCHEMA)
+
+
+# ---- definitions -------------------------------------------------------------------------------------------------------------
+
+
+def _parsed(statement: bytes, setting: Setting) -> Statement:
+    return parse_ddl(_text(statement), SCHEMA, setting.sql_mode, setting.version)
+
+
+@reader("definition: whole", "what a definition says, by `parse_ddl`")
+def _definition(statement: bytes, setting: Setting) -> Any:
+    made = _parsed(statement, setting)
+    return type(made).__name__, made
+
+
+@reader("definition: tolerant", "engines, options, keys with their places, by `read_table_definition`")
+def _tolerant(statement: bytes, setting: Setting) -> Any:
+    made = read_table_definition(_query(statement, setting))
+    if made is None:
+        return None
+    options = {name: (one.start, one.stop, one.value.text) for name, one in made.options.items()}
+    engines = [(one.start, one.stop, one.value.text, one.is_type) for one in made.engines]
+    keys = [_reference(one) for one in made.foreign_keys]
+    return {
+        "verb": made.verb, "name": made.name, "temporary": made.temporary, "if not exists": made.if_not_exists, "like": made.like,
+        "rename": made.rename, "engine": made.engine, "engines": engines, "options": options, "partitioned": made.partitioned,
+        "selects": made.selects, "foreign": keys, "inline": [_reference(one) for one in made.inline], "dropped": made.dropped_keys,
+        "ignores": made.ignores, "numbered": made.numbered,
+    }  # fmt: skip
+
+
+def _reference(key: Any) -> Any:
+    said = key.references
+    places = [(token.start, token.stop) for token in said.tokens]
+    return key.name, said.parent, [token.text for token in said.columns], said.on_delete, said.on_update, places
+
+
+@reader("definition: parts", "edits that take out CHECK, REFERENCES, actions after MATCH; keys in comments")
+def _parts(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    checks = _each(checks=lambda: without_checks(query))
+    made = read_table_definition(query)
+    if made is None:
+        return checks
+    return checks | _each(
+        commented=lambda: has_commented_keys(query, made),
+        references=lambda: without_references(query, made),
+        match=lambda: (has_actions_behind_match(made), forgets_actions(query, made), without_actions(query, made)),
+    )
+
+
+def _tables_named(made: Statement) -> list[TableName]:
+    match made:
+        case CreateTable():
+            return [made.like] if made.like is not None else []
+        case AlterTable():
+            return [made.name]
+        case DropTables():
+            return list(made.names)
+        case RenameTables():
+            return [old for old, _new in made.pairs]
+        case _:
+            return []
+
+
+@reader("schema history", "tables after it, where those that it names had the usual columns before")
+def _history(statement: bytes, setting: Setting) -> Any:
+    state = SchemaState()
+    state.note_charset(SCHEMA, "latin1", "latin1_swedish_ci")
+    with contextlib.suppress(NotSure):
+        for name in _tables_named(_parsed(statement, setting)):
+            state.note_table(_usual_table(name))
+    logged = LoggedDefinition(
+        defined_names(statement),
+        _text(statement),
+        SCHEMA,
+        setting.sql_mode,
+        7,
+        server_charset="latin1",
+        version=setting.version,
+    )
+    logged.apply_to(state)
+    return [state.tables[name] for name in sorted(state.tables)], state.charsets, state.temporary
+
+
+# ---- what becomes of it ------------------------------------------------------------------------------------------------------
+
+
+@reader(
+    "view: MySQL",
+    "the definition for a replica of 9.7 with InnoDB alone and with the source's engines; engines learned",
+    "mysql",
+)
+def _view(statement: bytes, setting: Setting) -> Any:
+    query = _query(statement, setting)
+    found: dict[str, Any] = {}
+    for engines in ("innodb", "keep"):
+        settings = ViewSettings("v", gtids="assign", uuid=UUID(int=16), engines=engines)
+        try:
+            made = define(query, settings, TableEngines({"*": "InnoDB"}))
+            found[engines] = made if made != statement else "same"
+        except CannotBeKept as error:
+            found[engines] = {"stop": error.reason.name, "error": error.reason.error}
+    known = TableEngines()
+    learn(known, query)
+    return found | {"learned": json.loads(known.state() or b"null")}
+
+
+def _translated(statement: bytes, setting: Setting, known: TablesAtSource) -> Any:
+    made = translate_statement(statement, _context(setting), known)
+    texts = ["same" if one == statement else one for one in made.texts]
+    return {
+        "texts": texts, "left out": made.left_out, "reports": made.reports, "source": made.source, "replica": made.replica,
+        "sequences": (made.sequences_made, made.sequences_dropped), "versioned": made.versioned, "programs": made.programs,
+        "dropped": made.programs_dropped,
+    }  # fmt: skip
+
+
+@reader("view: MariaDB, tables unknown", "what becomes of it for MySQL 9.7 where nothing is known of tables", "mariadb")
+def _translated_alone(statement: bytes, setting: Setting) -> Any:
+    return _translated(statement, setting, NoTables())
+
+
+@reader("view: MariaDB, tables known", "the same where every table exists with the usual columns", "mariadb")
+def _translated_known(statement: bytes, setting: Setting) -> Any:
+    return _translated(statement, setting, _EveryTable())
+
+
+@reader("view: older targets", "what becomes of it for MySQL 5.6, 5.7, 8.0 and 8.4", "mysql57", "mysql97")
+def _older(statement: bytes, setting: Setting) -> Any:
+    found: dict[str, Any] = {}
+    number = _number(setting.version)
+    default = 255 if number >= 80_001 else 45
+    variables = {
+        SQL_MODE: setting.sql_mode.to_bytes(8, "little"),
+        CHARSETS: _UTF8MB4.to_bytes(2, "little") * 2 + (8).to_bytes(2, "little"),
+        UTF8MB4_DEFAULT: default.to_bytes(2, "little"),
+    }
+    body = Query(7, 0, 0, encode_status(variables), SCHEMA.encode(), statement).encode()
+    for target in ("mysql-5.6", "mysql-5.7", "mysql-8.0", "mysql-8.4"):
+        asked = TARGETS_BY_NAME[target]
+        if asked.version[:2] >= (number // 10_000, number // 100 % 100):
+            continue
+        try:
+            translated = TargetQuery(body, EventType.QUERY, number, asked, CollationMap({}, asked), True).translated()
+            made = read_query(EventType.QUERY, translated, 0)
+            text = "same" if made.text == statement else made.text
+            found[target] = text, [(code, value.hex()) for code, value in decode_status(made.status_variables).items()]
+        except CannotBeKept as error:
+            found[target] = {"stop": error.reason.name, "error": error.reason.error}
+    return found
+
+
+@reader("feed", "definitions and changes without rows that the feed sees, of shop.t and shop.T")
+def _feed(statement: bytes, setting: Setting) -> Any:
+    row = {
+        "file": "bin.000001", "transaction": 100, "position": 100, "end": 199, "statement": _text(statement), "schema": SCHEMA,
+        "sql_mode": setting.sql_mode, "error_code": 0, "time": None,
+    }  # fmt: skip
+    found = logged_changes(
+        [row], {}, lambda _place: setting.version, [(SCHEMA, "t"), (SCHEMA, "T"), ("crm", "t")], lambda _place: False
+    )
+    definitions = [
+        (one.key, one.action, one.source, one.target, one.if_exists, one.if_not_exists, bool(one.hides), one.made_anew, one.strict,
+         one.clauses, one.keeps_zero, one.pads)
+        for one in found.definitions
+    ]  # fmt: skip
+    unseen = [(one.words, one.schema, one.brings, one.rollback_in, one.may_cascade) for one in found.unseen]
+    return definitions, unseen
+
+
+@reader(
+    "readiness",
+    "names of the checks that find it, for newer servers of each family and for a migration",
+    by_server=Servers.NO,
+)
+def _readiness(statement: bytes, setting: Setting) -> Any:
+    logged = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
+    if logged.changes_rows:  # those are examined by their digest text
+        logged = LoggedStatement(_text(_digest(statement, setting)), SCHEMA, setting.sql_mode)
+    return {family: [check.name for check in found_in(logged, family)] for family in ("mysql", "mariadb", "migration")}
+
+
+# ---- statements in a row -----------------------------------------------------------------------------------------------------
+
+
+@reader(
+    "history: schema",
+    "after each statement the tables that changed, by `SchemaState`",
+    by_mode=False,
+    of_histories=True,
+)
+def _schema_of_history(history: bytes, setting: Setting) -> Any:
+    state = SchemaState()
+    found = []
+    for statement in history.split(HISTORY):
+        text = _text(statement)
+        LoggedDefinition(
+            defined_names(statement), text, SCHEMA, 0, 7, server_charset="latin1", version=setting.version
+        ).apply_to(state)
+        found.append((text[:40], [(name, state.tables.get(name)) for name in sorted(state.take_touched())]))
+    return found, state.charsets, state.temporary
+
+
+@reader(
+    "history: engines",
+    "each definition for a replica of 9.7, and what is known of tables at the end",
+    "mysql",
+    by_mode=False,
+    of_histories=True,
+)
+def _engines_of_history(history: bytes, setting: Setting) -> Any:
+    engines = TableEngines()
+    settings = ViewSettings("v", gtids="assign", uuid=UUID(int=16), engines="innodb")
+    found: list[Any] = []
+    for statement in history.split(HISTORY):
+        query = _query(statement, setting)
+        try:
+            made = define(query, settings, engines)
+            found.append("same" if made == statement else made)
+        except CannotBeKept as error:
+            found.append({"stop": error.reason.name})
+        learn(engines, query)
+    return found, json.loads(engines.state() or b"null")
+
+
+@reader(
+    "history: MariaDB",
+    "each statement for a MySQL 9.7, and what is known of tables at the end",
+    "mariadb",
+    by_mode=False,
+    of_histories=True,
+)
+def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
+    tables = MariadbTables(lambda number: number)
+    context = _context(setting)
+    found: list[Any] = []
+    for statement in history.split(HISTORY):
+        try:
+            made = translate_statement(statement, context, tables)
+            tables.learn(
+                ToldDefinition(
+                    made.source, made.replica, made.sequences_made, made.sequences_dropped, made.versioned, 7, made.programs,
+                    made.programs_dropped, ("latin1", "latin1_swedish_ci"),
+                )
+            )  # fmt: skip
+            found.append([made.left_out, *("same" if one == statement else one for one in made.texts)])
+        except CannotBeKept as error:
+            found.append({"stop": error.reason.name})
+    return found, tables.state().decode().splitlines()
