@@ -55,13 +55,13 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     check_installed()
     from relay.audit.history.row_asked import NoSuchRow
     from relay.audit.jobs import ALL
-    from relay.audit.plan.read_finding import StorageSilent
-    from relay.audit.plan.series_files import NothingToRead
     from relay.audit.runner.output import OutputRefused, check_output
     from relay.audit.runner.run_all import run_all, summary_of_all
     from relay.audit.runner.run_job import run_job
     from relay.audit.runner.spark_command import SparkFailed, command_session
     from relay.audit.runner.spark_progress import spark_progress
+    from relay.binlog_tables.plan.read_finding import StorageSilent
+    from relay.binlog_tables.plan.series_files import NothingToRead
 
     archive, out = request.archive, request.out
     jobs, options = asked_for(request)
@@ -181,8 +181,8 @@ def check_installed() -> None:
 
 def check_archive(archive: str) -> None:
     """Refuses at once what Spark would refuse seconds later. Raises: NothingToRead, ArchiveError, CommandFailed."""
-    from relay.audit.plan.packed_store import store_of
-    from relay.audit.plan.series_files import find_files
+    from relay.binlog_tables.plan.packed_store import store_of
+    from relay.binlog_tables.plan.series_files import find_files
 
     try:
         find_files(store_of(archive), archive)
@@ -215,7 +215,7 @@ def _report(outcome: "Outcome", as_json: bool) -> None:
 
 def text_of_all(done: "SeveralOutcomes") -> str:
     """The outcomes as lines for people: a verdict of each, and its kinds of errors and warnings."""
-    from relay.audit.report.text import count, shown
+    from relay.report.text import count, shown
 
     lines = []
     for outcome in done.outcomes:
@@ -230,7 +230,7 @@ def text_of_all(done: "SeveralOutcomes") -> str:
 
 def summary_text(outcome: "Outcome") -> str:
     """The outcome as lines for people."""
-    from relay.audit.report.text import count, shown
+    from relay.report.text import count, shown
 
     result = outcome.result
     lines = [f"{outcome.job.title}: {result.verdict}", outcome.complete]
