@@ -18,8 +18,6 @@ from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
 from protocol.sql.engines import takes_foreign_keys
-from relay.dependencies.definitions_passed import definitions_in
-from relay.dependencies.key_plans import TablePlan, plan_of, serial_plan
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import (
@@ -33,6 +31,8 @@ from relay.schema_history.schema_record import (
 )
 from relay.schema_history.schema_state import SchemaState
 from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
+from relay.view.dependencies.definitions_passed import definitions_in
+from relay.view.dependencies.key_plans import TablePlan, plan_of, serial_plan
 from relay.view.rules.group import SourceGroup
 from relay.view.translate.passed_tables import CountedTable
 

@@ -2,7 +2,7 @@
 which.
 
 It belongs to the archive and not to the view: a view that is removed is made again with it, byte by byte. Its lines are those of
-`source-schema.jsonl`; relay/dependencies/source_tables.py says what they are to a view. Lines are appended and synced. What they
+`source-schema.jsonl`; relay/view/dependencies/source_tables.py says what they are to a view. Lines are appended and synced. What they
 tell only of binlogs that the archive has purged is left out now and then: the file is written anew, and put in place as a whole.
 """
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
-from relay.dependencies.source_tables import SourceTables, shortened, taken_lines
 from relay.disk.file_calls import read_file
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import recorded_lines
 from relay.schema_history.schema_record import parse_lines
+from relay.view.dependencies.source_tables import SourceTables, shortened, taken_lines
 
 
 def tables_path(made: Path, view: str) -> Path:
