@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from relay.schema_history.trigger_query import MOST_TABLES, tables_with_triggers
+from relay.upstream.schema.trigger_query import MOST_TABLES, tables_with_triggers
 from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 
 ACCOUNT = "repl@10.0.0.%"
