@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
+from relay.archive_inspection.listing import read_ledger
 from relay.audit.runner.audit_result import AuditFinding, Place
 from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.series_files import SeriesFile

@@ -8,8 +8,8 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.verify import verify_generations
 from relay.binlog_tables.plan.series_files import find_files
 from relay.binlog_tables.plan.store import LocalStore
 from relay.commands.archive_command import list_files, rebuild, show_ledger, verify

@@ -11,14 +11,14 @@ from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.catalog.ledger_text import read_lines
-from relay.archive.inspect.file_check import check_bytes, check_head, check_index
-from relay.archive.inspect.verify_gtids import GtidCheck
-from relay.archive.inspect.verify_permissions import check_permissions
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, LEDGER_TEXT_NAME, FileLayer, StoredFile
+from relay.archive_inspection.file_check import check_bytes, check_head, check_index
+from relay.archive_inspection.verify_gtids import GtidCheck
+from relay.archive_inspection.verify_permissions import check_permissions
 from relay.binlog_file.event_places import event_around
 from relay.disk.file_calls import read_file
 from relay.packed_reads.archive_layer import layer_of

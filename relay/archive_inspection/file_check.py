@@ -6,7 +6,6 @@ from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from relay.archive.inspect.verify_gtids import GtidCheck, GtidReading
 from relay.archive.recovery.digest import FileDigest
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
@@ -17,6 +16,7 @@ from relay.archive.storage.scan import scan
 from relay.archive.sums.block_check import BlockCheck, block_damage
 from relay.archive.sums.block_sum import sum_paths
 from relay.archive.sums.sum_files import are_equal, read_sums
+from relay.archive_inspection.verify_gtids import GtidCheck, GtidReading
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.event_places import event_around
 from relay.binlog_file.head import read_start
