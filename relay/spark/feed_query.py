@@ -6,7 +6,7 @@ changes nothing, and one that the lake has not seen, with whatever lies before i
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,19 +15,53 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from relay.feed.archive_reading import ROW_COLUMNS
+from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowParts
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSection, load_feed_config
 from relay.feed.feed_run import open_engine
 from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.row_places import AT, rows_within, with_places
 from relay.spark.datasource import register
-from relay.spark.given_rows import GivenRows
 from relay.spark.micro_batches import limits_reads
 
 _INTERVAL: Final = "{:g} seconds"
 _NOT_CONNECTED: Final = "Python worker failed to connect back"
 """Spark waits 10 s for the Python that plans a stream, whatever its settings say; a busy machine may need longer."""
 _MOST_STARTS: Final = 5
+
+
+class GivenRows(ArchiveReading):
+    """An archive whose rows of a stretch Spark has read: those that were given are not read again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._given: tuple[FeedPlace, FeedPlace, pa.Table] | None = None
+
+    def give(self, start: FeedPlace, end: FeedPlace, rows: pa.Table) -> None:
+        """All changed rows of [start, end), in any order."""
+        self._given = (start, end, rows.select(list(ROW_COLUMNS)))
+
+    def take_back(self) -> None:
+        """Forgets the rows that were given."""
+        self._given = None
+
+    def rows(
+        self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
+    ) -> Iterator[pa.Table]:
+        """The changed rows in [start, end)."""
+        if self._given is None or start < self._given[0] or end > self._given[1]:
+            return super().rows(start, end, schemas, wanted)
+        rows = self._given[2]
+        if not rows.num_rows:
+            return iter([rows])
+        if rows.column("sequence").null_count:
+            return super().rows(start, end, schemas, wanted)  # what is wrong has no order
+        rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
+        return iter([rows_within(rows, start.version, end.version, ()).drop_columns([AT])])
+
+    def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
+        """See `ArchiveReading`."""
+        return self.rows(start, end, None)
 
 
 class FeedBatches:

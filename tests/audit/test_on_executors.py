@@ -18,8 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from relay.audit.runner.output import OutputRefused
 from relay.audit.runner.run_job import write_frame
+from relay.binlog_tables.decode.split_reader import NotShared
 from relay.binlog_tables.plan.schemas import arrow_schema
-from relay.binlog_tables.plan.shared_paths import NotShared
 from relay.spark.datasource import BinlogDataSource
 from relay.spark.spark_task import SplitTask
 from tests.audit.test_rows import shop_binlog

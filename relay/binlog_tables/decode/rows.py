@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from protocol.columns.codes.column_codes import FULL, OPEN_TABLE
 from protocol.columns.rows.row_columns import NAMED, OPERATIONS, VALUES, RowColumns
+from protocol.columns.rows.value_columns import ValueColumns
 from relay.binlog_tables.decode import arrow_arrays as arrays
 from relay.binlog_tables.decode.split_reader import SplitReader
 from relay.binlog_tables.decode.unpack import take_run
-from relay.binlog_tables.decode.value_arrays import value_arrays
 from relay.binlog_tables.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
 from relay.binlog_tables.plan.recorded import Describer, told_schema
 from relay.binlog_tables.plan.schemas import arrow_schema
@@ -205,7 +205,7 @@ class _Batches:
         more: dict[str, pa.Array] = {"shape": self._shapes().slice(start, count)}
         more |= {name: numbers(name, "B") for name in ("whole", "odd")}
         more |= {
-            name: one.slice(start, count) for name, one in value_arrays(made.before_values, made.after_values, rows)
+            name: one.slice(start, count) for name, one in _value_arrays(made.before_values, made.after_values, rows)
         }
         return pa.RecordBatch.from_arrays(
             [*batch.columns, *more.values()],
@@ -243,3 +243,21 @@ def _directory(path: str) -> str:
 
 def _base(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _value_arrays(before: ValueColumns, after: ValueColumns, rows: int) -> Iterator[tuple[str, pa.Array]]:
+    """Name (`b0`, `b1` … of images before, `a0`, `a1` … after) and values of each column, as bytes: `shape` says which are texts."""
+    for side, values in (("b", before), ("a", after)):
+        values.finish(rows)
+        valid, offsets, data = (memoryview(one) for one in (values.valid_bytes, values.offset_bytes, values.text_bytes))
+
+        def used(buffer: memoryview, start: int, size: int) -> pa.Buffer:
+            return pa.py_buffer(bytes(buffer[start : start + size]))
+
+        for column in range(values.width):
+            buffers = [
+                used(valid, values.valid_at(column), (rows + 7) >> 3),
+                used(offsets, values.offsets_at(column), 4 * (rows + 1)),
+                used(data, values.bytes_at(column), values.size(column)),
+            ]
+            yield f"{side}{column}", pa.Array.from_buffers(pa.binary(), rows, buffers)

@@ -7,17 +7,21 @@ from typing import Final
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
 from protocol.columns.column_reader import whole_events
+from relay.archive.catalog.generation_directories import generation_numbers
 from relay.binlog_file.broken import EVENT_TRUNCATED, Broken, cut_event
 from relay.binlog_file.event_reader import EventReader, EventRun
 from relay.binlog_file.file_end import INCOMPLETE, INCOMPLETE_TEXT
 from relay.binlog_tables.plan.read_finding import Finding
-from relay.binlog_tables.plan.shared_paths import stop_where_nothing_is_shared
 from relay.binlog_tables.plan.splits import Split, is_incomplete
-from relay.binlog_tables.plan.store import Reader, Store
+from relay.binlog_tables.plan.store import LocalStore, Reader, Store
 
 _TABLE_ROWS: Final = 32768
 # One name for one thing, whoever encrypted.
 _RENAMED: Final = {"binlog_encrypted": "file_encrypted"}
+
+
+class NotShared(Exception):
+    """This machine does not have the directory that the driver planned with. `str()` says which machine, and what to do."""
 
 
 class SplitReader:
@@ -48,7 +52,7 @@ class SplitReader:
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)
             if gone:
-                stop_where_nothing_is_shared(self._store, split.path)
+                _check_is_shared(self._store, split.path)
             name = "file_gone" if gone else "file_unreadable"
             text = f"The file was there when the read was planned, and cannot be opened on {platform.node()}: {error}."
             self._break(name, split.start, text)
@@ -115,3 +119,15 @@ class SplitReader:
 
     def _break(self, name: str, position: int, text: str) -> None:
         self.broken = Finding(self._split.name, position, self._split.stop, self.timestamp, name, text)
+
+
+def _check_is_shared(store: Store, path: str) -> None:
+    """A missing file was purged; a missing directory was never on this machine. Raises: NotShared."""
+    directory = path.rpartition("/")[0]
+    if len(generation_numbers([directory.rpartition("/")[2]])) > 1:
+        directory = directory.rpartition("/")[0]  # a later source's own, which goes with its last file
+    if isinstance(store, LocalStore) and directory and not store.is_directory(directory):
+        raise NotShared(
+            f"{platform.node()} has no directory {directory}, where the driver found the archive. Driver and executors must see "
+            "it at the same path (a file system that all mount), or read it by a URL: docs/SPARK.md, 'On a cluster'."
+        )
