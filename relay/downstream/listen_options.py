@@ -1,4 +1,4 @@
-"""How replicas are listened to."""
+"""The options of the replica listener."""
 
 from dataclasses import dataclass, field
 
@@ -12,11 +12,10 @@ class ListenOptions:
     """The configuration's `listen`, as far as it is not the address.
 
     position_wait_s: how long a request for a position that may still arrive is held. resumes_all: any replica may go on inside a
-    transaction, also one that was not being sent it. presentation: as whom the relay shows
-    itself. max_connections: at once, of those who have logged in; admin_connections: so many more of accounts that are `admin`.
-    max_unauthenticated: at once, of those who have not. backlog: those that the system accepts before the
-    event loop looks at them. max_login_failures, login_block_s: see `LoginGuard`. memory_bytes: see `MemoryBudget`.
-    decoy_secret: see `Accounts`; None: one for this process.
+    transaction, also one that was not receiving it. presentation: the identity that the relay shows. max_connections: at once, of
+    those that have logged in; admin_connections: so many more of accounts that are `admin`. max_unauthenticated: at once, of those
+    that have not. backlog: those that the system accepts before the event loop looks at them. max_login_failures, login_block_s: see
+    `LoginGuard`. memory_bytes: see `MemoryBudget`. decoy_secret: see `Accounts`; None: one for this process.
     """
 
     position_wait_s: float = 10.0
