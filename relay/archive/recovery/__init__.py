@@ -1,1 +1,1 @@
-"""What a start finds after any end, and what it does about it."""
+"""What a start finds after any end, and how it repairs that."""

@@ -13,21 +13,21 @@ DISK_ADVICE: Final = {
 NOT_OF_A_FILE: Final = frozenset(
     {errno_numbers.EMFILE, errno_numbers.ENFILE, errno_numbers.ENOMEM, errno_numbers.EINTR, errno_numbers.EAGAIN}
 )
-"""Errors of the system that say nothing about the file that was to be opened or read."""
+"""System errors that say nothing about the file that was being opened or read."""
 REPAIR: Final = (
     "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; "
     "replicas that were stopped are started then."
 )
-"""The next step where bytes of an archived file are not what was archived."""
+"""The next step if bytes of an archived file are not what was archived."""
 PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in its place and run `archive rebuild`."
-"""The next step where a binlog is missing or damaged."""
+"""The next step if a binlog is missing or damaged."""
 
 
 class ArchiveError(Exception):
     """Base of the archive's errors. `str()` is one sentence for an operator.
 
-    Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or
-    None), `text` (the finding with its place, no stop at the end), `advice` (the next step, may be empty).
+    Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or None), `text`
+    (the finding with its place, no full stop at the end), `advice` (the next step, may be empty).
     """
 
     def __init__(self, what: str, *, file: str | None = None, offset: int | None = None, advice: str = "") -> None:
@@ -47,10 +47,10 @@ class ArchiveLocked(ArchiveError):
 
 
 class ArchiveWriteError(ArchiveError):
-    """A write, sync, rename or catalog change failed; nothing past the last complete group was published.
+    """A write, sync, rename or catalog change failed; nothing after the last complete group was published.
 
-    `errno` is the system's number (ENOSPC: disk full), or 0 where there is none. `needed_bytes`: how many must be free before
-    another attempt can get further, where that is known; 0: it is found out by trying.
+    `errno` is the system's number (ENOSPC: disk full), or 0 if there is none. `needed_bytes`: how many must be free before another
+    attempt can get further, if that is known; 0: only an attempt can tell.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class ArchiveDamaged(ArchiveCorrupt):
 
 
 class ArchiveUnavailable(ArchiveError):
-    """A binlog cannot be read now, and may be later: its bucket does not answer, or a key is not there.
+    """A binlog cannot be read now, and perhaps later: its bucket does not answer, or a key is missing.
 
-    `is_told`: the log has why already, once for all who meet it.
+    `is_told`: the reason is in the log already, once for all callers.
     """
 
     is_told = False
 
 
 class ArchiveGap(ArchiveError):
-    """The next file in the source's sequence is not held; serving the one after it would skip transactions."""
+    """The next file in the source's sequence is missing; serving the one after it would skip transactions."""
 
 
 class ArchiveConflict(ArchiveError):
@@ -94,7 +94,7 @@ class ArchiveConflict(ArchiveError):
 
 
 class ArchiveUnknownFile(ArchiveError):
-    """A file that the archive does not hold was asked for."""
+    """A file was requested that the archive does not contain."""
 
 
 class ArchiveMisuse(ArchiveError):
