@@ -1,4 +1,4 @@
-"""What the retention did and what keeps it from its limits, for metrics and people."""
+"""The results of the retention and the obstacles to its limits, for metrics and people."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -10,14 +10,14 @@ from relay.retention.decision import HeldBack
 class RetentionStatus:
     """Plain facts, read at any time on the event loop. Times are Unix seconds, 0: never.
 
-    is_on: whether [retention] has any limit. limits: as they are written in relay.toml, by key; None: there is none. last_pass: when it
-    was decided last, passes: how often. took_s: how long that took. removed_files, removed_bytes: since the start of the process, by
-    archive ("" is the mirror) and name of the limit. held_back: what is kept although a limit would remove it now. missing_bytes: of
-    min_free, how much room is missing although all that may go is gone; 0: none.
-    failure: why files could not be removed when it was tried last, empty: they could. failures: how often.
-    known_replicas, away_replicas, forgotten_replicas: all, those not connected, those of them that keep nothing any more.
-    left_behind: replicas that will be refused as what they need was removed, since the start of the process.
-    clock_ahead_s: by how much the system's clock jumped and is not believed yet; 0: it is believed.
+    is_on: whether [retention] has any limit. limits: as they are written in relay.toml, by key; None: there is none. last_pass: the
+    time of the last decision, passes: their number. took_s: how long that took. removed_files, removed_bytes: since the start of the
+    process, by archive ("" is the mirror) and name of the limit. held_back: what is kept although a limit would remove it now.
+    missing_bytes: for min_free, how much room is missing although all that may go is removed; 0: none. failure: why the last attempt
+    could not remove files, empty: it could. failures: their number. known_replicas, away_replicas, forgotten_replicas: all, those not
+    connected, those of them that keep nothing any more. left_behind: replicas that will be refused because what they need was
+    removed, since the start of the process. clock_ahead_s: by how much the system's clock jumped and is not believed yet; 0: it is
+    believed.
     """
 
     is_on: bool = False
@@ -38,7 +38,7 @@ class RetentionStatus:
     clock_ahead_s: float = 0.0
 
     def picture(self) -> "RetentionStatus":
-        """As it is now, for whoever reads it later or in another thread."""
+        """Return a copy of the present state, for a later reader or another thread."""
         return replace(
             self,
             limits=dict(self.limits),
