@@ -1,4 +1,4 @@
-"""What `binlog-relay archive verify` looks at where binlogs are packed, in all generations."""
+"""The checks of `binlog-relay archive verify` for packed binlogs, in all generations."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ class TierChecks:
 
 @contextmanager
 def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierChecks]:
-    """With `cure` nobody else opens the archive while it is entered.
+    """Return the checks. With `cure` no other process opens the archive during the block.
 
     Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs, or the bucket is another archive's.
     """
@@ -74,7 +74,7 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierCheck
 
 
 def _hold_place(root: Path, store: ObjectStore, *, is_whole: bool) -> None:
-    """Nobody else's archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
+    """Ensure that no other archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
     try:
         uuid = read_file(root / UUID_NAME).decode("ascii").strip()
     except OSError as error:

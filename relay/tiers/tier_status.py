@@ -1,4 +1,4 @@
-"""What the mover has done and what it waits for, as monitors are told."""
+"""The results of the mover and what it waits for, for monitors."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -8,10 +8,9 @@ from relay.object_store.trying import StoreCounts
 
 @dataclass(slots=True)
 class TierStatus:
-    """`files`, `stored_bytes`, `plain_bytes`: by tier, as of the last pass. `moved_files`, `moved_bytes`, by the tier they went to, and
-    `failures`: since the start. `waiting_files`: moves that are due; `gone_files`: purged ones that the bucket still has.
-    `bucket_failing_since`: Unix seconds; 0: it answers, as far as it was asked.
-    """
+    """`files`, `stored_bytes`, `plain_bytes`: by tier, as of the last pass. `moved_files`, `moved_bytes`, by the tier they went to,
+    and `failures`: since the start. `waiting_files`: moves that are due; `gone_files`: purged ones that are still in the bucket.
+    `bucket_failing_since`: Unix seconds; 0: it answers, as far as it was contacted."""
 
     files: dict[str, int] = field(default_factory=dict)
     stored_bytes: dict[str, int] = field(default_factory=dict)
@@ -26,8 +25,8 @@ class TierStatus:
     last_pass: float = 0.0
     state: str = "resting"
     bucket: StoreCounts | None = None
-    """What was done with the bucket; None: there is none."""
+    """The counts of the bucket's operations; None: there is no bucket."""
 
     def picture(self) -> "TierStatus":
-        """As it is now, for whoever reads it later or in another thread."""
+        """Return a copy of the present state, for a later reader or another thread."""
         return replace(self, moved_files=self.moved_files.copy(), moved_bytes=self.moved_bytes.copy())
