@@ -1,6 +1,6 @@
-"""The process that packs: takes orders from the relay over the socket that it was started with, until that ends.
+"""The process that packs: it takes orders from the relay over the socket that it was started with, until that ends.
 
-It gets open files and no names: what it still does after its relay was killed goes to a file that nobody finds.
+It gets open files and no names: what it still writes after its relay was killed goes to a file that has no name.
 """
 
 import os
@@ -19,7 +19,7 @@ URGENT: Final = "urgent"
 
 
 def main() -> None:
-    """The command line: the descriptor of the socket, and whether packing is urgent."""
+    """Run the command line: the descriptor of the socket, and whether packing is urgent."""
     is_urgent = sys.argv[2] == URGENT
     take_least_claim(urgent=is_urgent)
     relay = os.getppid()
