@@ -29,7 +29,7 @@ def events(
     ] = None,
     no_detail: Annotated[bool, typer.Option("--no-detail", help="Leave out statements, tables and GTIDs.")] = False,
 ) -> None:
-    """List events, one line each, with their transaction boundaries; say where they break the rules."""
+    """List events, one line each, with their transaction boundaries, and report violations of the boundary rules."""
     from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.arguments import boundary_code, event_type_code, timestamp
     from relay.commands.binlogs.events_command import EventFilter, list_events
@@ -102,7 +102,7 @@ def positions(
     all: Annotated[bool, typer.Option("--all", help="List every valid position.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show which offsets a replica may start from, and why another one is none."""
+    """Show the offsets from which a replica may start, and why another one is not valid."""
     from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
     from relay.commands.progress import bytes_progress
