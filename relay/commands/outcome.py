@@ -8,7 +8,7 @@ WRONG_USE: Final = 2
 SOURCE_UNREACHABLE: Final = 3
 ARCHIVE_DAMAGED: Final = 4
 BUG: Final = 70
-"""Not an outcome that anybody planned (EX_SOFTWARE of sysexits.h)."""
+"""An unforeseen outcome (EX_SOFTWARE of sysexits.h)."""
 
 
 class CommandFailed(Exception):
