@@ -29,7 +29,7 @@ async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:
     try:
         text = await _text(archive, request.file, max(request.position, FIRST_EVENT))
     except (ArchiveError, OSError, Malformed):
-        text = None  # anything that is not sure would be loaded into the replica's state
+        text = None  # anything uncertain would be loaded into the replica's state
     return Rows((replace(_COLUMN, name=request.label),), ((text,),))
 
 

@@ -159,7 +159,7 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
     }
     values |= _scrub_values(facts.scrub)
     if isinstance(facts.view, UnopenedView):
-        # Nothing is known of its files, and those of the mirror are others.
+        # Its files are unknown, and those of the mirror are other files.
         values = {name: value for name, value in values.items() if not name.startswith(_OF_THE_FILES)}
     if facts.view is not None:
         values |= _view_values(facts.view)
@@ -208,7 +208,7 @@ def _wait_values(waits: WaitCounts | None) -> dict[str, Value]:
         values[f"Binlog_relay_view_serial_{why}"] = count
     of_tables: Counter[str] = Counter()
     for why, table, count in waits.of_tables(_MOST_TABLES):
-        # Names as exporters make them, which take two that are the same for an error.
+        # Names as exporters build them, which treat two equal ones as an error.
         of_tables[f"Binlog_relay_view_serial_{why}_of_{_NO_WORD.sub('_', table.lower())}"] += count
     return values | of_tables
 

@@ -198,7 +198,7 @@ class Archive:
         if failure is not None and not suppress:
             raise failure
 
-    # --- which there are ---------------------------------------------------------------------------------------------
+    # --- the generations ---------------------------------------------------------------------------------------------
 
     @property
     def current(self) -> Generation:
@@ -242,7 +242,7 @@ class Archive:
 
     @property
     def purged(self) -> GtidValue | None:
-        """What was executed and is in no file of any generation; for MariaDB the state before the oldest file."""
+        """The GTIDs that were executed and are in no file of any generation; for MariaDB the state before the oldest file."""
         oldest = next((one for one in self._all if one.files), None)
         if oldest is None:
             return self.current.before
@@ -358,7 +358,7 @@ class Archive:
             await generation.close()
         except ArchiveError as error:
             log.info("prepared_generation_not_closed", why=str(error), note="nothing of it is kept")
-        # Only now nothing is written there any more. The first file may have come meanwhile.
+        # From now on nothing is written there any more. The first file may have come meanwhile.
         path = generation_path(self.directory, generation.number)
         try:
             if await asyncio.to_thread(self._removed, generation.number):

@@ -64,7 +64,7 @@ class FileIntegrity:
         """End the digests' thread. Blocking."""
         self._digests.stop()
 
-    # --- what becomes known ------------------------------------------------------------------------------------------
+    # --- findings ----------------------------------------------------------------------------------------------------
 
     def file_sealed(self, file: ArchivedFile) -> None:
         """Note that nothing is added to the file any more: its digest is due."""
@@ -95,7 +95,7 @@ class FileIntegrity:
             self._catalog.submit(lambda catalog: catalog.forget_damage(name))
         self.checks[file.number] = row.time
         if file.place is not None:
-            # It is on the disk as it was received again; the packed one goes at the next start, or when this one is packed.
+            # It is on the disk as it was received again; the packed one is removed at the next start, or when this one is packed.
             number, file.place = file.number, None
             self._catalog.submit(lambda catalog: catalog.put_place(number, None))
         self.summed.forget(name)

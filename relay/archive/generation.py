@@ -113,7 +113,7 @@ class Generation:
         self._on_failure = options.on_failure
         self._identity = recovered.identity
         self.origin = recovered.origin
-        """How it continues the generation before; None for the first one, or if its catalog was lost."""
+        """The way in which it continues the generation before; None for the first one, or if its catalog was lost."""
         self.found_directories = recovered.directories
         """The names of the directories that were found with the files at open: with 100,000 files, looking again is expensive."""
         self.held = HeldFiles(directory, layer, recovered.files)
@@ -180,7 +180,7 @@ class Generation:
             number = system_number(error, path, _free_bytes(layer, directory))
             what = str(error)
             if isinstance(error, sqlite3.Error):
-                # A full disk is an I/O error to SQLite: who reads that looks for another disk.
+                # A full disk is an I/O error to SQLite: a reader of that text would look for another disk.
                 what = (
                     f"{CATALOG_NAME}: {os.strerror(number)} (SQLite says: {error})"
                     if number
@@ -211,7 +211,7 @@ class Generation:
             return
         ended = self.state is GenerationState.ENDED
         self.state = GenerationState.CLOSED
-        async with self._purge_lock:  # a purge that is at work needs the threads
+        async with self._purge_lock:  # a running purge needs the threads
             closing = None if ended else self._writer.close()
         try:
             if closing is not None:
@@ -264,7 +264,7 @@ class Generation:
         if self.state in (GenerationState.CLOSED, GenerationState.ENDED):
             raise ArchiveMisuse(f"the archive is {self.state.value}")
         with contextlib.suppress(ArchiveWriteError):
-            # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
+            # Does nothing if the writer failed (it has cut the file back then, and reports that again).
             await self._writer.trim()
         again = self.held.open_file
         received = self.publication.received
@@ -523,7 +523,7 @@ class Generation:
             return
         await self._purge_lock.acquire()  # it is free: this does not wait
         files = self.held.take_oldest(count)
-        # At once too, and not taken back where a purge fails: the operator does not want them to be served.
+        # At once too, and not taken back if a purge fails: the operator does not want them to be served.
         self.gtids.forget_oldest(frozenset(names))
         await run_to_end(self._purge(files, reason), "purging the archive", expected=(ArchiveWriteError,))
 

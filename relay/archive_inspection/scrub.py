@@ -109,7 +109,7 @@ class Scrub:
     def _reads(self, generation: Generation, file: ArchivedFile) -> bool:
         if file.tier is Tier.HOT or not isinstance(self._layer, PackedLayer):
             return file.tier is Tier.HOT
-        # To read a bucket again and again costs money: `archive verify --deep` does. What it seemed to have lost may be there again.
+        # Reading a bucket again and again costs money: `archive verify --deep` does. Objects that seemed lost may be there again.
         return file.tier is Tier.COLD or generation.damaged_files.first(file.name) is not None
 
     async def _run(self) -> None:

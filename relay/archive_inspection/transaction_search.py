@@ -117,7 +117,7 @@ def _block_with(
         if facts is not None and facts.inside is not None:
             index = read_index(layer, path)
             found = None if index is None else index.find(key, number)
-            # A MySQL file that is known to hold it has it, whatever its index says.
+            # A MySQL file that is known to contain it has it, whatever its index says.
             if found is not None or (index is not None and isinstance(facts.inside, GtidList)):
                 return found
     except Malformed:

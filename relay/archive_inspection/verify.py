@@ -65,7 +65,7 @@ def verify_archive(
                 following.name, None, f"{following.number - file.number - 1} file(s) before it are not held. {PUT_BACK}"
             )
         if file.place is not None:
-            gtids.passed(file)  # what is packed is looked at by `relay.tiers.tier_check`
+            gtids.passed(file)  # `relay.tiers.tier_check` checks packed files
             continue
         try:
             yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)

@@ -21,7 +21,7 @@ from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
 
 _MAKE_ANEW: Final = "Stop the relay and run `archive rebuild`."
-# The blocks of the index are followed, none is made here.
+# The blocks of the index are followed, none is created here.
 _ONE_BLOCK: Final = 1 << 62
 _SHOWN_CHARACTERS: Final = 200
 

@@ -58,7 +58,7 @@ class _PlainBinlog(DescriptorBytes):
     """A file on the disk."""
 
     def __init__(self, path: Path) -> None:
-        # O_NONBLOCK: a pipe without a writer would be waited for.
+        # O_NONBLOCK: opening a pipe without a writer would wait.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         super().__init__(fd)
         mode = os.fstat(fd).st_mode

@@ -96,7 +96,7 @@ def trimmed(content: BucketContent, holes: list[BucketHole], wanted: HolesWanted
             parts={file: parts for file, parts in at.parts.items() if file == hole.file},
         )
         return replace(content, generations=(*content.generations[:place], kept))
-    # The generations before it stay for their ledgers; nothing of their binlogs does.
+    # The earlier generations stay for their ledgers, without their binlogs.
     emptied = [replace(one, files=[], parts={}) for one in content.generations[:place]]
     kept = replace(
         at,
@@ -113,7 +113,7 @@ def _holes(
     whole = {binlog_number(file) for file in generation.files}
     if not names:
         if is_last and listed:
-            # All of it was removed: what was before it is not the archive's end.
+            # All of it was removed: the generation before it is not the archive's end.
             yield from (
                 BucketHole(generation.folder, file, None, 0, _LISTED) for file in sorted(listed, key=binlog_number)
             )

@@ -84,7 +84,7 @@ class ManifestKeeper:
             self.manifest, self._may_be_there = found, [found.digest]
             self.write()
 
-    # --- what is put -------------------------------------------------------------------------------------------------
+    # --- the objects -------------------------------------------------------------------------------------------------
 
     def signed(self, key: str, content: bytes, bound: dict[str, Any] | None = None) -> bytes:
         """Return the bytes to put as the object `key`."""

@@ -45,7 +45,7 @@ def events(
     )
     out = sys.stdout
     if hasattr(out, "reconfigure"):
-        # Statements hold any character; a terminal of another encoding gets escapes instead of a crash.
+        # Statements contain any character; a terminal of another encoding gets escapes instead of a crash.
         out.reconfigure(errors="backslashreplace", line_buffering=False)
     total = 0 if out.isatty() else sum(path.stat().st_size for path in files if path.is_file())
     try:
@@ -73,7 +73,7 @@ def annotate(
         raise CommandFailed(
             f"annotate reads mysqlbinlog's output: mysqlbinlog {file} | binlog-relay annotate {file}", WRONG_USE
         )
-    # Statements hold any bytes: they go through as they are.
+    # Statements contain any bytes: they are passed on as they are.
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="latin-1", newline="\n")
     target = io.TextIOWrapper(sys.stdout.buffer, encoding="latin-1", newline="\n")
     try:

@@ -60,7 +60,7 @@ def accept_gap(config: Config, config_path: Path, *, to: str | None, as_json: bo
 
 async def _decide(config: Config, directory: Path, to: str | None) -> AcceptedGap:
     place = parse_place(to) if to is not None else None
-    # Its lock says that no relay runs, and its recovery where the archive ends.
+    # Its lock proves that no relay runs, and its recovery determines where the archive ends.
     archive = await Archive.open(directory)
     try:
         first = first_source(config.sources, kept_chosen(archive.current.directory), None)

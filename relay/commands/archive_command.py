@@ -289,7 +289,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbe
     table = Table()
     for column, heading in enumerate(headings):
         longest = max(len(heading), *(len(row[column]) for row in rows)) if rows else len(heading)
-        # Only a text at the end is folded: a file name or a number over several lines can be neither read nor copied.
+        # Only a text in the last column is folded: a file name or a number over several lines can be neither read nor copied.
         table.add_column(
             heading,
             justify="right" if column in numbers else "left",

@@ -208,7 +208,7 @@ def view_failures(view: NamedView) -> Iterator[None]:
             raise CommandFailed(view.inside_text(inside), FINDINGS) from None
         except PlaceUnknown as unknown:
             raise CommandFailed(str(unknown), FINDINGS) from None
-        except CatalogUnreadable as error:  # the mirror's was read before, to know what the view is
+        except CatalogUnreadable as error:  # the mirror's was read before, to determine the view's settings
             text = f"View {view.name}, {view.directory}: {error} The relay's next start makes it again, or 'view rebuild' all of it."
             raise CommandFailed(text, ARCHIVE_DAMAGED) from error
 

@@ -56,7 +56,7 @@ def _parent(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     try:
         yield fd, name
     except OSError as error:
-        # The system was given the last part only.
+        # The system got the last part only.
         if error.filename is not None and not os.path.isabs(os.fspath(error.filename)):
             error.filename = whole
         raise

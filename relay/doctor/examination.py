@@ -80,7 +80,7 @@ def _configuration_lines(config: Config) -> list[DoctorLine]:
     found = [
         DoctorLine("relay.toml", warning.key, "warning", printable(warning.what), warning.instead + ".")
         for warning in config.warnings
-        if warning.key != "http.host"  # said of the port
+        if warning.key != "http.host"  # reported by the port's line
     ]
     return found or [DoctorLine("relay.toml", "configuration", "ok", "no mistakes, no advice")]
 

@@ -62,7 +62,7 @@ class _RetentionJudgement:
         self._limits = RetentionLimits.of(config.retention)
         self._room = room
         self._archives = 1 + len(config.views)
-        # A view is about as large as what it is made of.
+        # A view is about as large as its source.
         self._rate = rate_bytes_s * self._archives if rate_bytes_s is not None and rate_bytes_s > 0 else None
         self._most = room.free + room.held
         """The most that archive and views may ever have, while others leave the disk as it is."""

@@ -132,7 +132,7 @@ class Questions:
         try:
             found = await self._connection.variables(VARIABLES)
             if self._connection.facts.flavour == "mariadb":
-                # It shows its replication to few accounts, how many of its replications run to all.
+                # It shows its replication to few accounts, but the number of running replications to all.
                 rows = await self._connection.query("SHOW GLOBAL STATUS LIKE 'Slaves_running'")
                 if rows:
                     found["slaves_running"] = str(rows[0][1])

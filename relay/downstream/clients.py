@@ -47,7 +47,7 @@ class Clients:
         self._left: dict[int, str] = {}
         self._empty = asyncio.Event()
 
-    # --- who is there -----------------------------------------------------------------------------------------------
+    # --- the connected sessions -------------------------------------------------------------------------------------
 
     @property
     def sessions(self) -> list[Session]:
@@ -135,7 +135,7 @@ class Clients:
         if not self._sessions:
             self._empty.set()
 
-    # --- what the console shows and does ----------------------------------------------------------------------------
+    # --- for the console --------------------------------------------------------------------------------------------
 
     @property
     def connected(self) -> int:

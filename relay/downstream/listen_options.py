@@ -11,7 +11,7 @@ from relay.process.memory_budget import DEFAULT_MEMORY_BYTES
 class ListenOptions:
     """The configuration's `listen`, as far as it is not the address.
 
-    position_wait_s: how long a request for a position that may still arrive is held. resumes_all: any replica may go on inside a
+    position_wait_s: how long a request for a position that may still arrive is held. resumes_all: any replica may continue inside a
     transaction, also one that was not receiving it. presentation: the identity that the relay shows. max_connections: at once, of
     those that have logged in; admin_connections: so many more of accounts that are `admin`. max_unauthenticated: at once, of those
     that have not. backlog: those that the system accepts before the event loop looks at them. max_login_failures, login_block_s: see

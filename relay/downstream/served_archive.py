@@ -100,7 +100,7 @@ class ServedArchive:
         self.reads.shutdown()
         self.gtid_lookup.shutdown()
 
-    # --- as what it is shown ----------------------------------------------------------------------------------------
+    # --- its presentation -------------------------------------------------------------------------------------------
 
     @property
     def generation(self) -> Generation:
@@ -161,7 +161,7 @@ class ServedArchive:
                 "would be taken for them. Give the view another uuid, or delete auto.cnf at the replica and restart it"
             )
 
-    # --- what dumps call --------------------------------------------------------------------------------------------
+    # --- for dumps --------------------------------------------------------------------------------------------------
 
     async def until_left(self, identity: ReplicaIdentity) -> None:
         """Wait until it is known what this replica had read when it ended a stream of this archive just now."""

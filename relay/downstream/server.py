@@ -148,7 +148,7 @@ class DownstreamServer:
         with contextlib.suppress(TimeoutError):
             await self.clients.until_empty(_GRACE_S)
 
-    # --- what sessions call -----------------------------------------------------------------------------------------
+    # --- for sessions -----------------------------------------------------------------------------------------------
 
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
         """Count a new connection. Return its id and the source's facts, or the error that it is sent instead of a greeting."""

@@ -18,7 +18,7 @@ class _Group(Generic[T]):
 
     def __init__(self, ranks: int) -> None:
         self.count = 0
-        # An ordinary dict looks through all that was removed at its beginning to find its first entry.
+        # An ordinary dict passes over all that was removed at its beginning to find its first entry.
         self.ranks: tuple[OrderedDict[T, int], ...] = tuple(OrderedDict() for _ in range(ranks))
 
     def first(self) -> tuple[T, int]:

@@ -99,7 +99,7 @@ class FairPool(Executor):
         if self._is_closed:
             future.cancel()
         else:
-            # Not with the work: a future that knows itself keeps its result until the garbage collector comes.
+            # Not with the work: a future that refers to itself keeps its result until the garbage collector runs.
             future.add_done_callback(partial(self._ended, waiting.number, waiting.turn))
         return future
 

@@ -49,7 +49,7 @@ _silent.propagate = False
 
 
 class RequestPhase(IntEnum):
-    """What a connection waits for. With too many connections those of the first phase are closed first."""
+    """The event that a connection waits for. With too many connections those of the first phase are closed first."""
 
     IDLE = 0
     ASKING = 1
@@ -197,7 +197,7 @@ class BoundedServer(web.Server):
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (aiohttp's)
         """End all connections, within `timeout` seconds."""
         await super().shutdown(timeout)
-        # Those whose handshake goes on are not aiohttp's yet.
+        # Those in their handshake are not aiohttp's yet.
         for connection in self._places:
             connection.end()
         self._handshakes.shutdown(wait=False, cancel_futures=True)

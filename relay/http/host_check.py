@@ -34,7 +34,7 @@ class HostCheck:
             return False
         if name in self._names or is_loopback(name):
             return True
-        # Beyond loopback an address is as good as a name: no name was made to point at it.
+        # Beyond loopback an address is accepted as well as a name: a foreign site has no address as its name.
         return not self._is_loopback and _is_address(name)
 
 

@@ -104,7 +104,7 @@ class HttpService:
         self._hosts = HostCheck(self._section.host, section.hosts)
         self._watch.slow.certificate_files = certificate_files(config)
         if tls is not None and self._tls is not None and section.tls_cert is not None:
-            # The listening socket keeps its context: what is in that is replaced.
+            # The listening socket keeps its context: the contents of that are replaced.
             self._tls.context.load_cert_chain(section.tls_cert, section.tls_key, password="")
 
     # --- one request -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class HttpService:
         if path == "/readyz":
             return self._ready()
         if path in self._files:
-            # The page itself has nothing to hide: what it asks for needs the token.
+            # The page itself is not secret: its requests need the token.
             return _of_page(request, self._files[path])
         if not self._token.lets_in(request.headers.get("Authorization")):
             self._refused("token", request)

@@ -218,7 +218,7 @@ class BucketCheck:
             for file in files:
                 # A binlog in the bucket alone is checked by `relay.tiers`.
                 is_wanted = file.sealed and not file.damaged and last is not None and (number, file.number) <= last
-                # What is in the bucket alone is looked at as such, by `relay.tiers`.
+                # `relay.tiers` checks a binlog that is in the bucket alone.
                 if not is_wanted or file.tier is Tier.OBJECT:
                     continue
                 what = self._what_lacks(folder, file, copy)
@@ -285,7 +285,7 @@ class BucketCheck:
         self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
     ) -> Iterator[Found]:
         for number, files in self._lacking.items():
-            # Without its note it does not count as there; so a cure that is killed is begun again.
+            # Without its note it does not count as there; so a killed repair is repeated.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
         copying = MirrorPass(self._store, self._ownership, PackingMeans(options=packing, keys=keys), threading.Event())
         paths = dict(generations)

@@ -251,7 +251,7 @@ class MirrorPass:
         if key not in self._there:
             self._packed_s = time.monotonic()
             beside: dict[str, list[str | int]] = {}
-            with self._ownership.kept():  # a large one takes longer than the place stays ours
+            with self._ownership.kept():  # a large one takes longer than the place stays this process's
                 note = self._sealed.put(generation, file.name)
                 if note is None:
                     return False

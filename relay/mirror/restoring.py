@@ -169,7 +169,7 @@ class _Restoring:
                 self._layer.make_directory(directory)
                 for name in sorted({*generation.small, *self._copy.listed(generation).small}):
                     self._small(generation, directory / name)
-                # The first failure ends it: what is begun is waited for.
+                # The first failure ends it: downloads in progress are waited for.
                 for end in threads.map(lambda file: self._file(generation, directory, file), generation.files):  # noqa: B023
                     ends.append(end)
                     first = first or end.file

@@ -209,7 +209,7 @@ class Ownership:
         if found is None:
             return
         if found.is_whole and not self._mine.is_whole:
-            # The mirror of the same process writes there too, or one that was switched off.
+            # The mirror of the same process writes there too, or wrote before it was switched off.
             self._mine = replace(self._mine, is_whole=True)
         url = self._store.url()
         if found.archive != self._mine.archive or found.source != self._mine.source:

@@ -61,7 +61,7 @@ class ObjectStore:
         self._uploads: Any = None
         """The store for files in parts; created with the first one."""
         self.stopping = stop or threading.Event()
-        """When it is set, no call is retried."""
+        """Once it is set, no call is retried."""
         self.breaker: Breaker | None = None
         """None: there is none, and each call finds out by itself."""
         if many_ask:
@@ -115,7 +115,7 @@ class ObjectStore:
 
         def put() -> None:
             try:
-                # obstore gives up the parts that are there when what they come from raises.
+                # obstore removes the existing parts when their origin raises.
                 pieces = self._pieces(path, key)
                 obstore.put(self._uploads, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
             except BaseException as error:
@@ -190,7 +190,7 @@ class ObjectStore:
 
         try:
             data, size = self._trying.run(self.url(key), call)
-        except ObjectDamaged:  # some say so of an object that is shorter than `count`
+        except ObjectDamaged:  # some report that for an object that is shorter than `count`
             size = self.head(key).size
             return self.get_range(key, max(0, size - count), size), size
         self.counts.add(bytes_read=len(data))

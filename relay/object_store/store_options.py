@@ -77,7 +77,7 @@ class StoreOptions:
             "connect_timeout": datetime.timedelta(seconds=self.connect_timeout_s),
             "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
         }
-        # Tries are counted and named in one place, `relay.object_store.trying`; but a part of an upload is sent again where it failed.
+        # Tries are counted and named in one place, `relay.object_store.trying`; but obstore sends a failed part of an upload again.
         tries: dict[str, Any] = {"max_retries": 0, "retry_timeout": datetime.timedelta(seconds=timeout_s)}
         if for_uploads:
             tries = {"max_retries": _PART_TRIES, "retry_timeout": datetime.timedelta(seconds=_PART_GIVE_UP_S)}

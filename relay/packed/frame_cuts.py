@@ -39,7 +39,7 @@ def _below(places: Iterable[tuple[int, bool]], plain_size: int) -> Iterable[tupl
     last = 0
     for offset, at_boundary in places:
         if offset <= last:
-            continue  # a damaged index: it is no reason not to pack
+            continue  # a damaged index does not prevent packing
         if offset >= plain_size:
             return
         last = offset

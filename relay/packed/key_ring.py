@@ -76,7 +76,7 @@ def _key_of(found: bytes) -> bytes | None:
 
 def sealing(key: bytes) -> Any:
     """Return AES-256-GCM with that key."""
-    # Who has no encrypted files, as most of Spark's executors, needs no cryptography.
+    # A process without encrypted files, as most of Spark's executors, needs no cryptography.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)

@@ -267,7 +267,7 @@ def _open_encrypted(tail: _Tail, file: str, keys: KeyRing | None) -> tuple[_Pack
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    # One must not be used by two threads at once; to make one for each frame costs as much as a small frame.
+    # One must not be used by two threads at once; creating one for each frame costs as much as a small frame.
     found: zstandard.ZstdDecompressor | None = getattr(_of_thread, "decompressor", None)
     if found is None:
         found = _of_thread.decompressor = zstandard.ZstdDecompressor()

@@ -73,7 +73,7 @@ def check_stored(
         what = f"the binlog in {where} has the digest crc32:{crc:08x}; {file.digest} was noted when it was sealed"
         yield ArchiveFinding(file.name, 0, what, 0)
     elif _is_another(sha.hexdigest(), place):
-        # The binlog comes out whole: nothing of it is lost.
+        # The unpacked binlog is whole: nothing of it is lost.
         yield ArchiveFinding(place.stored_name, None, f"{where} {_ANOTHER}; the binlog in it is whole")
 
 

@@ -197,7 +197,7 @@ class PackedFrames:
                 if not self._moves():
                     if not self.is_remote:
                         raise self._gone(error, offset) from error
-                    # Buckets say so of objects that they have, now and then.
+                    # Buckets now and then report existing objects as missing.
                     time.sleep(_PAUSE_S * tries * random.uniform(0.5, 1.5))
             except (PackedDamaged, ObjectDamaged) as error:
                 if tries >= _TRIES:

@@ -35,7 +35,7 @@ class PackedStoredFile(StoredFile):
         index = table.index_at(offset)
         data = self._shared.at_hand(self._frames, index)
         if data is None:
-            # One who goes on where he was reads on; a look at one place costs one frame.
+            # A reader that continues where it was reads on; a look at one place costs one frame.
             data = self._shared.coming(self._frames, index, reads_on=offset == self._read_to).result()
         at = offset - table[index].plain_start
         count = min(len(data) - at, len(view))

@@ -74,7 +74,7 @@ class SharedFrames:
                 pool.close()
             left: list[tuple[str, Future[Any]]] = [(file.name, wanted) for file, _index, wanted in self._waiting]
             left += [(file.name, opening) for file, opening in self._opening.values()]
-            # A silent bucket may keep these for half a minute: who waits in a thread would keep the process.
+            # A silent bucket may delay these for half a minute: a thread that waits would keep the process alive.
             coming = [(key, slot.coming) for key, slot in self._slots.items() if slot.coming is not None]
             for key, future in coming:
                 self._drop(key)
@@ -103,7 +103,7 @@ class SharedFrames:
                 dict(counts.errors),
             )
 
-    # --- asking ------------------------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------------
 
     def at_hand(self, file: PackedFrames, index: int) -> bytes | None:
         """Return the frame, if it is here. It does not block."""
@@ -225,7 +225,7 @@ class SharedFrames:
             claimed = claimed or one
             stop += 1
         if claimed is None:
-            return  # it is tried again by the next who comes here
+            return  # the next caller tries it again
         slot.ahead = 0
         claimed.ahead = wanted * 2 if size <= most else wanted
         self._submit(file, first, stop)

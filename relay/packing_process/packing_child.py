@@ -25,7 +25,7 @@ def main() -> None:
     relay = os.getppid()
     with socket.socket(fileno=int(sys.argv[1])) as link:
         watched = select.poll()
-        # Nothing comes while an order is worked at, but the end.
+        # Nothing but the end comes while an order is being carried out.
         watched.register(link, select.POLLIN)
 
         def stops(pause_s: float) -> bool:

@@ -29,7 +29,7 @@ _LONGEST_BACKLOG: Final = 512
 _SHORTEST_BACKLOG: Final = 8
 _STRANGERS_PART: Final = 6
 _ADMINS_PART: Final = 10
-"""Of few descriptors, one of so many is for clients that have not logged in, and of the rest for admins."""
+"""If descriptors are few, one of so many is for clients that have not logged in, and of the rest for admins."""
 
 
 @dataclass(frozen=True, slots=True)

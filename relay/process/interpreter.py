@@ -4,7 +4,7 @@ import gc
 import sys
 from typing import Final
 
-# Python's own is 0.005: as long as the loop may be kept at all.
+# Python's default is 0.005: the longest time for which the loop may be held at all.
 _SWITCH_INTERVAL_S: Final = 0.0005
 
 

@@ -26,7 +26,7 @@ _MOST_BYTES: Final = 8 << 10
 PAGE: Final = "docs/ERRORS.md"
 """The page that explains everything that the relay logs."""
 _EXPLAINED: Final = ("warning", "error", "critical")
-# Lines that tell of a thing with a name of its own, which says more than the line's: the part of the page, the name's key.
+# Lines about a thing with a name of its own, which is more specific than the line's: the part of the page, the name's key.
 _NAMED: Final = {
     "archive_ledger": ("ledger", "kind"),
     "archive_recovery_finding": ("ledger", "kind"),
@@ -119,5 +119,5 @@ def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json:
     )
     root = logging.getLogger()
     root.handlers = [handler]
-    # Libraries speak at warning and above only: below that they log what they send, statements included.
+    # Libraries log at warning and above only: below that they log what they send, statements included.
     root.setLevel(max(threshold, logging.WARNING))

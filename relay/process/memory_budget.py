@@ -61,7 +61,7 @@ class MemoryHolder:
         """Release everything: it holds nothing, and will not."""
         self.holds(0)
         self._budget.forget(self)
-        # Whose they are would wait for the garbage collector.
+        # The owner of the callbacks would wait for the garbage collector.
         self._measure, self._let_go = _nothing, _nobody
 
     def measure(self) -> int:
@@ -116,7 +116,7 @@ class MemoryBudget:
         holders = sum(one.held_bytes > 0 for one in self._holders)
         return MemoryFacts(self.limit_bytes, self._used_bytes, self._most_used_bytes, holders, self._ended)
 
-    # --- what holders call ------------------------------------------------------------------------------------------
+    # --- for holders ------------------------------------------------------------------------------------------------
 
     def changed(self, growth: int, *, is_ended: bool) -> None:
         """Note that a holder holds so much more, or less; is_ended: it was asked to release it."""
@@ -148,7 +148,7 @@ class MemoryBudget:
                     holder.end()
         finally:
             self._look_is_due = False
-            # Who is at the limit is not looked at with each step.
+            # At the limit the holders are not examined with each step.
             self._look_at = max(self.limit_bytes, self._staying_bytes + int(self.limit_bytes * _GROWTH_BETWEEN_LOOKS))
 
     @property

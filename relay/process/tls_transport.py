@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import Any, Final
 
 _RECORD_BYTES: Final = 16384
-# OpenSSL keeps a buffer as large as what it was given at once: for a thousand replicas that is not a run each.
+# OpenSSL keeps a buffer as large as its largest input: for a thousand replicas that is not a run each.
 _PIECE_BYTES: Final = 4 * _RECORD_BYTES
 _RECORD_HEAD_BYTES: Final = 5
 _MOST_RECORDS: Final = 200
@@ -118,7 +118,7 @@ class TlsTransport(asyncio.Transport):
         """True if the client showed a certificate; one that no trusted authority has signed ends the handshake."""
         return self._ssl.getpeercert(binary_form=True) is not None
 
-    # --- what comes -------------------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------------------
 
     def received(self, data: memoryview | bytes) -> bytes:
         """Take bytes of the socket; return the decrypted bytes. During the handshake, none.
@@ -178,7 +178,7 @@ class TlsTransport(asyncio.Transport):
         if not self._has_more and self._wants_reading and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    # --- what goes --------------------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------------------------
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Encrypt and write; `data` may change afterwards."""

@@ -53,7 +53,7 @@ class RepairRefused(Exception):
     """Nothing was begun; `str()` gives the reason and the next step."""
 
 
-# --- which files ----------------------------------------------------------------------------------------------------------
+# --- the wanted files -----------------------------------------------------------------------------------------------------
 
 
 def damaged_in(directory: Path) -> list[WantedFile]:

@@ -121,7 +121,7 @@ class KnownReplicas:
         if rests and status.is_at_end and unread_bytes == 0:
             replica.arrived_generation, replica.arrived_file = generation, file
         elif _is_before(generation, file, replica):
-            # It was sent back, to another place than where it had come to.
+            # It was sent from an earlier place than the one that it had reached.
             replica.arrived_generation, replica.arrived_file = 0, ""
         replica.generation, replica.file, replica.offset = generation, file, offset
         replica.address = status.address.rpartition(":")[0]

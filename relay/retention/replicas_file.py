@@ -25,7 +25,7 @@ def read_known_replicas(layer: FileLayer, directory: Path) -> KnownReplicas | No
 
 def write_known_replicas(layer: FileLayer, directory: Path, values: RecordValues) -> None:
     """Store the replicas. Blocking. Raises: OSError."""
-    # One replica a line: who encodes all of them at once holds the interpreter, and with it the event loop, meanwhile.
+    # One replica a line: encoding all of them at once would hold the interpreter, and with it the event loop, meanwhile.
     lines = ",\n  ".join(json.dumps(record) for record in KnownReplicas.records(values))
     content = f'{{\n "layout": {_LAYOUT},\n "replicas": [\n  {lines}\n ]\n}}\n'
     replace_file(layer, directory / KNOWN_REPLICAS_NAME, content.encode())

@@ -316,7 +316,7 @@ class Retention:
         is_waited_for = any(hold.kind is HolderKind.MIRROR for one in archives for hold in one.holds)
         if limits.min_free_bytes is not None or is_waited_for:
             with contextlib.suppress(OSError):
-                # In this order: what is given back in between counts twice, for a moment, and removes nothing.
+                # In this order: room that is given back in between counts twice, for a moment, and removes nothing.
                 lent = self._lent_bytes()
                 free = self._layer.free_bytes(self._mirror.directory) + lent
                 floor = min(self._layer.whole_bytes(self._mirror.directory) // _FLOOR_PART, _MOST_FLOOR)

@@ -69,7 +69,7 @@ _SAID_AGAIN_S: Final = 60.0
 """A disk that is full for a binlog is full for the catalog at the same moment: that is logged once."""
 _VIEWS_OPENED_S: Final = 5.0
 """The longest time that replicas wait for views to be opened before any of them is listened to."""
-# The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
+# The archive's directory cannot be created or used: nothing is damaged; archive.dir, its permissions or its disk are wrong.
 _NO_PLACE_FOR_IT: Final = (
     errno.ENOENT,
     errno.ENOTDIR,

@@ -56,7 +56,7 @@ def init(answers: SetupAnswers) -> None:
         _write(answers.config, relay_toml(answers, found, server_id, ssl_mode), made)
         at_source, at_replica = source_statements(answers, found), replica_statements(answers, found)
         text = _as_text(at_source, at_replica)
-        # Placeholders are replaced in one pass: a password may hold anything.
+        # Placeholders are replaced in one pass: a password may contain anything.
         whole = "".join(
             {SOURCE_PASSWORD: sql_text(source_password), REPLICA_PASSWORD: sql_text(replica_password)}.get(part, part)
             for part in _parts(text)

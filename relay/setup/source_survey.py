@@ -83,7 +83,7 @@ def _surveyed(told: ServerAnswers) -> SourceSurvey:
     taken = {told.server_id} | {one.server_id for one in told.replicas or ()}
     whys = [f"{name}: {text}" for name, text in told.refusals.items() if name in ("SHOW BINARY LOGS", "SHOW REPLICAS")]
     held = told.binlogs
-    if told.replicas is not None:  # where the newer words are refused, the older ones may have been answered
+    if told.replicas is not None:  # if the newer words are refused, the older ones may have been answered
         whys = [why for why in whys if not why.startswith("SHOW REPLICAS")]
     if held is not None:
         whys = [why for why in whys if not why.startswith("SHOW BINARY LOGS")]

@@ -48,7 +48,7 @@ def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[
             clear = _CLEAR if watch_s is not None and sys.stdout.isatty() else ""
             sys.stdout.write(clear + "".join(f"{line}\n" for line in status_text(found)))
         if found["relay"]["running"] and found["relay"]["asked_as"] is None:
-            # Not again and again: after some failed logins the relay would lock this address out.
+            # Not repeatedly: after some failed logins the relay would lock this address out.
             known = RelayAnswers(why=found["relay"]["not_asked"])
         sys.stdout.flush()
         yield FINDINGS if found["problems"] else FINE

@@ -85,7 +85,7 @@ class TableQueries:
         loop = asyncio.get_running_loop()
 
         def run() -> EncodedRows:
-            # Not before its turn: the rows of hundreds of statements that wait would fill the memory.
+            # Not before its turn: the rows of hundreds of waiting statements would fill the memory.
             given = _made_on(loop, wanted, gone) if wanted else {}
             return TableQuery(request, asker, given, directory, end, gone).run()
 

@@ -165,7 +165,7 @@ class FileMover:
         self.hold_place()
         with self._kept_place():  # a large one takes longer than the place stays this process's
             copy, place = self._uploaded(file, place)
-        # All that took its time: another process may be the one that writes there by now.
+        # All of that took time: another process may be the writer there by now.
         self.hold_place()
         moved = replace(copy or place, tier=Tier.OBJECT)
         if not self._beside_mirror:
@@ -232,7 +232,7 @@ class FileMover:
             found = self._content(StoredObject(self._store, key), file, noted)
         except (ObjectMissing, ObjectDamaged, ValueError, PackedError):
             return None
-        # An attacker who can write to the bucket can forge another binlog with the same CRC32, but not with the same SHA-256.
+        # An attacker with write access to the bucket can forge another binlog with the same CRC32, but not with the same SHA-256.
         is_whole = found.sha256 == self._plain_sha256(file, place) and found.stored_digest == noted.digest
         there = replace(noted, plain_bytes=file.end, key_id=found.key_id, end_digest=found.end_digest)
         return there if is_whole else None

@@ -81,7 +81,7 @@ class TierCheck:
         yield from self._left_on_disk(files, names)
         yield from self._gone()
 
-    # --- what is packed ----------------------------------------------------------------------------------------------
+    # --- packed files ------------------------------------------------------------------------------------------------
 
     def _check(self, file: ArchivedFile, place: FilePlace) -> Iterator[ArchiveFinding]:
         noted: FilePlace | None = place
@@ -149,7 +149,7 @@ class TierCheck:
             return self._store.url(self._key(place.stored_name))
         return place.stored_name
 
-    # --- what is left ------------------------------------------------------------------------------------------------
+    # --- leftovers ---------------------------------------------------------------------------------------------------
 
     def _left_on_disk(self, files: Sequence[ArchivedFile], names: Sequence[str]) -> Iterator[ArchiveFinding]:
         cold = {file.place.stored_name for file in files if file.place is not None and file.place.tier is Tier.COLD}

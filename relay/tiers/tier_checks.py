@@ -51,7 +51,7 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierCheck
                 raise ArchiveError(f"{error} A running relay cures by itself") from error
     alone = lock >= 0
     if alone and not cure:
-        os.close(lock)  # a relay may start while it is only looked
+        os.close(lock)  # a relay may start during a check that only reads
         lock = -1
     if cure and store is not None:
         try:

@@ -199,7 +199,7 @@ class TierMover:
             for (generation, file), held in zip(places, timed, strict=True)
         ]
         self._count(files)
-        # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
+        # While the source is silent no file ages, and a wrong clock moves nothing.
         moves = wanted_moves(files, self._rules, min(now, newest_event_time(numbered)))
         self.status.waiting_files = len(moves)
         self._urgency.wait((move.file.generation, move.file.name) for move in moves if move.to is Tier.COLD)
@@ -270,7 +270,7 @@ class TierMover:
             place = await self._in_thread(lambda: self._mover.upload(moved, old))
             self._bucket_answers()
         if generation.file(file.name) is not file:
-            # It was purged meanwhile, and the purge did not see what was made since.
+            # It was purged meanwhile, and the purge did not see the files that were created since.
             await self._in_thread(lambda: remove_files(self._layer, generation.directory, [file.name]))
             self._looked_for_gone = -1
             return False
@@ -295,7 +295,7 @@ class TierMover:
     async def _remove_gone(self) -> None:
         purged = self._archive.purged_bytes
         if purged == self._looked_for_gone and not self.status.gone_files:
-            return  # a directory of 100,000 files is not looked through for nothing
+            return  # a directory of 100,000 files is not searched in vain
         try:
             gone = await self._in_thread(partial(all_gone, self._layer, self._archive.directory))
         except OSError as error:
@@ -332,7 +332,7 @@ class TierMover:
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
-    # --- what fails --------------------------------------------------------------------------------------------------
+    # --- failures ----------------------------------------------------------------------------------------------------
 
     def _bucket_failed(self, error: ObjectStoreError) -> None:
         self._bucket_failures += 1
@@ -361,7 +361,7 @@ class TierMover:
         self.status.failure = f"{file.name}: {what}"
         if isinstance(error, CopyFailed):
             self._file_again_s[generation.number, file.name] = time.monotonic() + _FILE_AGAIN_S
-        else:  # a disk that is full is so for every file
+        else:  # a full disk is full for every file
             self._disk_again_s = time.monotonic() + _DISK_AGAIN_S
         if (file.name, what) in self._told:
             return

@@ -199,7 +199,7 @@ class Catalog:
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # SQLite has done it already where it met damage
+                with contextlib.suppress(sqlite3.Error):  # SQLite has done it already if it met damage
                     self._db.execute("ROLLBACK")
                 raise
             try:
@@ -424,7 +424,7 @@ class Catalog:
                     added.append(ledger_record(row))
         self.write_text(added)
 
-    # --- what is in ledger.jsonl too ---------------------------------------------------------------------------------
+    # --- the records that are in ledger.jsonl too ----------------------------------------------------------------------
 
     @_told
     def identity(self) -> SourceIdentity | None:

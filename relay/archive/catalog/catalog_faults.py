@@ -11,7 +11,7 @@ SQLITE_NEEDS_BYTES: Final = 65536
 
 _DAMAGE: Final = frozenset(
     {
-        sqlite3.SQLITE_ERROR,  # tables or columns that are not there
+        sqlite3.SQLITE_ERROR,  # missing tables or columns
         sqlite3.SQLITE_INTERNAL,
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_SCHEMA,

@@ -74,7 +74,7 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
         finally:
             catalog.close()
     except (CatalogUnreadable, sqlite3.DatabaseError) as error:
-        # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
+        # A crash during its creation leaves it without its tables. A damaged one of a generation without binlogs says
         # nothing either. But one that is busy, or that could not be opened, may have the ledger of files that were purged.
         reason = error.__cause__ or error
         if isinstance(reason, OSError) and not isinstance(reason, FileNotFoundError):

@@ -28,7 +28,7 @@ def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
     sqlite3.Error, of the new one.
     """
     tables: dict[str, Rows] = {}
-    # A copy: SQLite would put its log into the database, and take it away.
+    # A copy: SQLite would put its log into the database, and remove the log.
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as place:
         copy = Path(place) / kept.name
         _copy(kept, copy)

@@ -36,7 +36,7 @@ class GapUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """What is missing between the archive's end and the file with which it continues, and who accepted that.
+    """The part that is missing between the archive's end and the file with which it continues, and the person who accepted that.
 
     stop: the trouble with the source that it was accepted for. time: Unix seconds; by: who. source: host:port. after: the archive's
     end; last_time: of its last event, Unix seconds, 0: unknown. common: the position up to which the archive and the source have the

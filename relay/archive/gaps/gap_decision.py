@@ -46,7 +46,7 @@ class GapDecision:
         try:
             await asyncio.to_thread(self._remove)
         except OSError as error:
-            # It is looked at again at the next start, and holds only for the very gap that it was made for.
+            # It is checked again at the next start, and is valid only for the very gap that it was made for.
             log.warning("gap_decision_not_removed", file=ACCEPTED_NAME, why=str(error))
 
     def _remove(self) -> None:

@@ -91,7 +91,7 @@ class GtidState:
         self._searched = True
         """True if `_search` has all of the newest file."""
 
-    # --- what it is fed with -----------------------------------------------------------------------------------------
+    # --- its input ---------------------------------------------------------------------------------------------------
 
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
         """Load, at the start, all files, oldest first, and their facts, the newest up to its published end. It takes some us a file:
@@ -254,7 +254,7 @@ class GtidState:
             return
         self._head = head
         if isinstance(head, GtidList):
-            # The list that is there already, where it says the same, so that 10,000 equal ones are one.
+            # The existing list, if it is equal, so that 10,000 equal ones are one.
             if head != self._befores[-1]:
                 self._note_break(self._befores[-1], head)
                 self._befores[-1] = head
@@ -293,7 +293,7 @@ class GtidState:
 
     @property
     def purged(self) -> GtidValue:
-        """What was executed and is in no file here: for MySQL a set, for MariaDB the state before the oldest file."""
+        """The GTIDs that were executed and are in no file here: for MySQL a set, for MariaDB the state before the oldest file."""
         if self.flavour == "mariadb":
             return self._befores[0] if self._befores else self._behind
         return self._not_here | self._gone_before()

@@ -30,7 +30,7 @@ class HeldFiles:
         self._older_bytes = sum(file.end for file in self._files[:-1])
         self._older_events = sum(file.events for file in self._files[:-1])
 
-    # --- which there are ---------------------------------------------------------------------------------------------
+    # --- the files ---------------------------------------------------------------------------------------------------
 
     @property
     def all(self) -> Sequence[ArchivedFile]:
@@ -126,7 +126,7 @@ class HeldFiles:
                 f"the file cannot be opened: {error.strerror}", file=name, advice="Run `archive verify`."
             ) from error
 
-    # --- who waits for more ------------------------------------------------------------------------------------------
+    # --- the watchers ------------------------------------------------------------------------------------------------
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Call `callback()` on the loop when `end` moved, a file was created or sealed; many moves may be one call."""

@@ -81,7 +81,7 @@ class PositionChecker:
             self._damaged_files.report(damage)
             raise damage from error
         except IndexUnusable as error:
-            # The index was made from this very file.
+            # The index was built from this very file.
             damage = ArchiveDamaged(str(error), file=file, offset=offset, boundary=FIRST_EVENT)
             self._damaged_files.report(damage)
             raise damage from error

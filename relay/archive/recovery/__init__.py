@@ -1,1 +1,1 @@
-"""What a start finds after any end, and how it repairs that."""
+"""The state that a start finds after any end, and its repair."""

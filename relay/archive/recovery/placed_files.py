@@ -91,7 +91,7 @@ def find_placed(
         if there is not None:
             place = _on_disk(layer, directory, place, there, sizes[there], note)
         elif place is None or place.tier is not Tier.OBJECT:
-            continue  # it is missing, as any file that is not there
+            continue  # it is reported as missing, as any other file
         found.placed[name] = place
     for name in left:
         layer.unlink(directory / name)
@@ -128,7 +128,7 @@ def _on_disk(
     if place is None or place.stored_name != stored:
         return FilePlace(Tier.COLD, stored, size, None, _UNKNOWN, -1)
     if place.tier is Tier.OBJECT:
-        # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed otherwise.
+        # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed differently.
         path = directory / stored
         is_same = size == place.stored_bytes and _digest(layer, path) == place.digest
         place = replace(place, tier=Tier.COLD, stored_bytes=size)

@@ -329,7 +329,7 @@ class Recovery:
                 continue
             binlog = name.rpartition(".")[0]
             if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(binlog):
-                # A note is never removed: what it is of may be in the bucket, and nowhere else.
+                # A note is never removed: its binlog may be in the bucket, and nowhere else.
                 if binlog + PLACE_SUFFIX not in there:
                     self._layer.unlink(self._directory / name)
                 continue
@@ -436,9 +436,7 @@ class Recovery:
             flavour = file.flavour or flavour
             facts = None if file.name in changed and file.place is None else stored.get(file.number)
             if behind_damage and facts is not None and facts.before is None:
-                facts = (
-                    None  # what was left to the file before it is not known from that any more: its own head says it
-                )
+                facts = None  # the file before it cannot supply the state any more: its own head names it
             behind_damage = file.damaged
             is_new = facts is None or file.name in changed
             if facts is None:

@@ -21,5 +21,5 @@ class ArchiveFinding:
 
     @property
     def text(self) -> str:
-        """What is wrong, and the advice for it."""
+        """The fault, and the advice for it."""
         return self.what if self.boundary is None else f"{self.what}. {self.advice}"

@@ -59,7 +59,7 @@ class PlaceNote:
             flavour, before, inside, anonymous = self.gtids
             gtids = [flavour, _hex(before), _hex(inside), anonymous]
         place = asdict(self.place)
-        # The place comes first, with a sum of its own: who wants that alone reads no megabytes of GTIDs.
+        # The place comes first, with a sum of its own: a reader of that alone reads no megabytes of GTIDs.
         told = {"place": place, "place_sum": _sum(place), "file": list(self.file_row), "gtids": gtids}
         return json.dumps({**told, "sum": _sum(told)}).encode()
 

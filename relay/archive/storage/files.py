@@ -117,7 +117,7 @@ class FileLayer:
 
     def make_directory(self, path: Path) -> None:
         """Create `path` with mode 0750 whatever the umask, durably; an existing one is left alone, with its mode."""
-        # Without that a power cut takes the directory, and all that was synced in it.
+        # Without that a power failure removes the directory, and all that was synced in it.
         for place in file_calls.make_directory(path):
             self.sync_directory(place.parent)
 

@@ -86,7 +86,7 @@ def scan(
     except Broken as error:
         broken = error
         if ingest.position < position:
-            # A streamed event turned out bad at its end: it had been counted at its head.
+            # A streamed event is bad at its end: it had been counted at its head.
             miscounted = 1
     boundary = max(ingest.boundary, start)
     position = max(ingest.position, boundary)

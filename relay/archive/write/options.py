@@ -17,7 +17,7 @@ class SyncPolicy(Enum):
     """The times at which written bytes are forced to stable storage."""
 
     TRANSACTION = "transaction"
-    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
+    """Immediately after the end of a transaction; one fdatasync covers all that were written before it."""
     INTERVAL = "interval"
     """Every `sync_interval_s`."""
     NONE = "none"
@@ -25,7 +25,7 @@ class SyncPolicy(Enum):
 
 
 class PublishPolicy(Enum):
-    """What readers may see."""
+    """The part that readers may see."""
 
     WRITTEN = "written"
     """Whole transactions, as soon as they are written."""

@@ -104,8 +104,8 @@ class Purging:
         except OSError as error:
             if error.errno not in _NO_SPACE:
                 raise
-            # Purging is what one does about a full disk: the oldest file makes room for saying so. A crash before it was
-            # said leaves a row `file_missing` instead of `purged`.
+            # A purge is the remedy for a full disk: removing the oldest file makes room for the intent. A crash before it
+            # is written leaves a row `file_missing` instead of `purged`.
             remove_files(self._layer, self._directory, [order[0].file])
             rows = [*self._unrecorded, *order[:batch]]
             write_intent(self._layer, self._directory, rows)

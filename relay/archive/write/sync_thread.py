@@ -32,7 +32,7 @@ class SyncedFile(Protocol):
 
 
 class Written(NamedTuple):
-    """What may be synced: whole groups up to `boundary`. It is immutable, because the writer continues meanwhile."""
+    """The part that may be synced: whole groups up to `boundary`. It is immutable, because the writer continues meanwhile."""
 
     file: SyncedFile
     boundary: int

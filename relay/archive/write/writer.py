@@ -265,7 +265,7 @@ class Writer:
                 batch = [item]
                 size = len(item.data)
                 item = None
-                # A new file is made of one run, so that it appears soon and needs little room.
+                # A new file is created from one run, so that it appears soon and needs little room.
                 while self._file is not None and size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
                     following = get()
                     if not isinstance(following, Run):
@@ -301,7 +301,7 @@ class Writer:
             self._fail("the archive could not be written", error, batch)
             return
         except Exception as fault:
-            # The thread goes on: nothing would be written any more, and a stop would wait for it for ever.
+            # The thread continues: otherwise nothing would be written any more, and a stop would wait for it for ever.
             tell_fault("archive_writer_failed", fault, file=self._pending_name if file is None else file.facts.name)
             self._fail("the archive could not be written, by a fault of binlog-relay", fault, batch)
             return
@@ -486,7 +486,7 @@ class Writer:
                 self._cut_back(file)
             self._sync.sync_here(file.fd)
             if file.sums is not None:
-                file.sums.sync()  # what comes in the place of what was cut off may be something else
+                file.sums.sync()  # the bytes that replace the ones that were cut off may differ
         file.resumed = True
         if file.gtids.problem is not None:
             self._read_gtids_again(file)

@@ -91,7 +91,7 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
                         yield f"# WARNING: {boundaries.warnings[offset]}\n"
                     yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
                     following = place + 1
-            # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
+            # A server that mysqlbinlog reads from generates a Rotate and a Format_description, with end_log_pos 0.
             if header is not None and (places or int(header[1])):
                 tally.printed += len(held)
                 tally.foreign += 0 if places else len(held)

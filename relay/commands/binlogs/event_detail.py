@@ -22,7 +22,7 @@ from protocol.binlog.table_map import decode_table_map
 from protocol.errors import Malformed
 from protocol.kernel.codes import QUERY_POST
 
-# Enough for every server's working set of tables and statements; a file made to fill memory is dropped at this line.
+# Enough for every server's working set of tables and statements; with a file crafted to fill memory the texts are dropped at this size.
 _CACHE_LIMIT: Final = 4096
 _CACHED_TEXT_BYTES: Final = 64
 _TABLE_MAP_KEY_END: Final = HEADER_SIZE + 512

@@ -170,7 +170,7 @@ class EventListing:
     def _detailed_lines(self, chunk: Chunk, columns: tuple[list[int], ...]) -> list[str]:
         if self._as_json:
             return self._json_lines(chunk, columns)
-        # Numbers made into text are what takes the time here: an event mostly starts where the one before said it ends,
+        # Converting numbers into text takes most of the time here: an event mostly starts where the one before said it ends,
         # in the same second and on the same server, so those texts are kept from line to line.
         times, forms = self._times, self._forms
         data, base, have = chunk.data, chunk.base, len(chunk.data)

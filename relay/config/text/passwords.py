@@ -34,7 +34,7 @@ def password_text(
     if password_credential is not None:
         password_file = Path(os.environ[CREDENTIALS]) / password_credential
     if password_file is not None:
-        # Editors end a file with a newline; no other white space is taken off, passwords may hold it.
+        # Editors end a file with a newline; no other white space is taken off, passwords may contain it.
         return password_file.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     if password_env is not None:
         return os.environ[password_env]

@@ -102,7 +102,7 @@ def _check_public_key(name: str, file: Path, mode: object, findings: Findings) -
     try:
         ServerKey.from_pem(file.read_bytes())
     except OSError:
-        return  # said of all files
+        return  # reported for all files
     except ValueError as error:
         findings.problem(
             key, f"{file} cannot be used: {error}", "MySQL keeps its own as public_key.pem in its data directory"

@@ -15,7 +15,7 @@ def check_views(data: Mapping[str, Any], findings: Findings) -> None:
     for key, view in views_in(data):
         name = view.get("name")
         if isinstance(name, str):
-            # Directories of one name but for the case are one directory on some disks.
+            # Directories whose names differ only in case are one directory on some disks.
             if name.lower() in first:
                 what = f'"{name}" is also {first[name.lower()]}, and would have the same directory'
                 findings.problem(f"{key}.name", what, "Give each view a name of its own")

@@ -54,7 +54,7 @@ class AccountShares(Generic[T]):
         """
         name = _name(account)
         most = max(self._accounts, key=self._count, default=name)
-        # A newcomer that had as many as the others would be the next one to go: nothing would be gained.
+        # A newcomer with as many as the others would be the next one to end: nothing would be gained.
         if self._count(name) + 1 < self._count(most):
             return list(self._accounts[most].of_largest())
         own = self._accounts.get(name)

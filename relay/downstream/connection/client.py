@@ -113,7 +113,7 @@ class Client:
         """Return the current status. dump, acknowledgements: of the stream that it receives; they supply its newest position and
         time.
         """
-        # Made once: a list of 500 connections is made on the event loop.
+        # Built once: a list of 500 connections is built on the event loop.
         facts: dict[str, Any] = {
             "connection_id": self.connection_id,
             "address": self.address,

@@ -37,7 +37,7 @@ class ConnectionLog:
         """Log that it receives `error` instead of a greeting."""
         self._log = self._log.bind(replica_address=self._client.address)
         if error.number == ErrorCode.ER_HOST_IS_BLOCKED:
-            # A blocked address was named when the block began; it may come a thousand times a second.
+            # A blocked address was logged when the block began; it may come a thousand times a second.
             self._log.debug("connection_refused", reason=error.message)
         else:
             self._log.warning("connection_refused", reason=error.message)

@@ -1,4 +1,4 @@
-"""What the system knows of a replica's socket: whether the peer is alive, whether it has ended its side, what it has not read."""
+"""The system's facts about a replica's socket: whether the peer is alive, whether it has ended its side, what it has not read."""
 
 import contextlib
 import fcntl

@@ -59,7 +59,7 @@ class PendingStatement:
                 raise
             answer = _interrupted()
         except Exception:
-            # A bug of ours must not leave the client waiting without an answer.
+            # An internal fault must not leave the client waiting without an answer.
             self._log.statement_failed(self._request)
             answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
         answered(answer)

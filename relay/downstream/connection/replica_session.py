@@ -168,7 +168,7 @@ class Session(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet the client."""
         self._transport = cast(asyncio.Transport, transport)
-        # 0: pause_writing then tells that the buffer which was just given is still in use.
+        # 0: pause_writing then reports that the buffer which was just given is still in use.
         self._transport.set_write_buffer_limits(high=0)
         self._peer = PeerSocket(transport.get_extra_info("socket"))
         peer = transport.get_extra_info("peername")
@@ -214,8 +214,8 @@ class Session(asyncio.BufferedProtocol):
         """Take the bytes that arrived."""
         self._host.traffic.bytes_received += nbytes
         self.client.last_heard_at = self._loop.time()
-        # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
-        # on meanwhile.
+        # uvloop continues reading at once, up to 32 times, as long as reads fill the buffer. The time cannot bound that: it
+        # passes meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
         most = 1 if self._memory is not None and self._memory.is_tight else _FULL_READS_A_TURN
         if self._full_reads >= most and self._transport is not None:
@@ -375,7 +375,7 @@ class Session(asyncio.BufferedProtocol):
         if closed is not None:
             self._said_goodbye = closed.error is None
             if self._admission is not None:
-                # It said goodbye, or broke the rules, while its dump request was looked at.
+                # It said goodbye, or broke the rules, while its dump request was being checked.
                 self._admission.cancel()
             if self.dump is not None:
                 self._end_dump(closed.error.message if closed.error else "the replica said goodbye")
@@ -580,7 +580,7 @@ class Session(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             raise
         except Exception:
-            # A bug of ours must not leave the replica waiting without an answer.
+            # An internal fault must not leave the replica waiting without an answer.
             self.log.dump_request_failed(request.command)
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
@@ -594,7 +594,7 @@ class Session(asyncio.BufferedProtocol):
                 self.log.dump_refused(request.command, refused)
                 self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
-            # It failed after it had begun: nothing that could be said has a place in the stream.
+            # It failed after it had begun: the stream has no place for an error.
             self.abort()
 
     def _waits_still(self, machine: SourceSide) -> bool:
@@ -614,7 +614,7 @@ class Session(asyncio.BufferedProtocol):
         self.dump = dump
         sequence = machine.accept_dump(takes_acks=request.wants_semi_sync)
         if request.wants_semi_sync:
-            # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+            # Only with its dump: until then it may be refused, and a refused one is no semi-sync replica.
             self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         self.log.dump_started(admitted.described())
         dump.begin(sequence)
@@ -639,7 +639,7 @@ class Session(asyncio.BufferedProtocol):
         if self._memory is not None:
             self._memory.dump_ended()
 
-    # --- what the dump calls ----------------------------------------------------------------------------------------
+    # --- for the dump -----------------------------------------------------------------------------------------------
 
     def write(self, data: bytes | memoryview) -> None:
         """Give bytes to the socket."""

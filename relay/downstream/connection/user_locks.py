@@ -84,7 +84,7 @@ class UserLocks:
             await asyncio.wait({turn}, timeout=min(timeout_s, _LONGEST_S) if timeout_s > 0 else _LONGEST_S)
             return turn.done()
         except asyncio.CancelledError:
-            # It was given the lock, and is not there any more to have it; its connection's end may have passed it on already.
+            # It was given the lock, but does not wait for it any more; its connection's end may have passed it on already.
             if turn.done() and name in self._held.get(connection_id, ()):
                 self._release(name)
             raise

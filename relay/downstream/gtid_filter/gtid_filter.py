@@ -28,7 +28,7 @@ class SendTo:
 
 @dataclass(frozen=True, slots=True)
 class FilterTo:
-    """Look at what is stored before `stop`; some of it may not be sent."""
+    """Look at what is stored before `stop`; some of it may be left out."""
 
     stop: int
 
@@ -91,7 +91,7 @@ class GtidFilter(ABC):
         """Nothing that must be looked at was published up to here, the end of a transaction."""
         self._looks_up = False
 
-    # --- what flavours differ in ------------------------------------------------------------------------------------
+    # --- the differences of the flavours -----------------------------------------------------------------------------
 
     @abstractmethod
     def must_look(self, file: str) -> bool:
@@ -104,7 +104,7 @@ class GtidFilter(ABC):
         groups: the present one, None: everything that follows was sent. Raises: PositionRefused if the stream ends instead.
         """
 
-    # --- where the stream is ----------------------------------------------------------------------------------------
+    # --- the place of the stream -------------------------------------------------------------------------------------
 
     def begin_file(self, file: ArchivedFile, server_id: int) -> None:
         """Begin `file`: the next bytes are its first event. server_id: of the events that are generated here."""
@@ -135,7 +135,7 @@ class GtidFilter(ABC):
         with taking(self._turn):
             self._gtids.find_seek(self.generation, groups, file.name, done)
 
-    # --- what is next -----------------------------------------------------------------------------------------------
+    # --- the next step -----------------------------------------------------------------------------------------------
 
     def next(self, offset: int, stop: int, published: int) -> Step:
         """Return what to do with the bytes from `offset` on, where a run would end at `stop`, and the published bytes at `published`.
@@ -195,7 +195,7 @@ class GtidFilter(ABC):
         self.groups.pending_sent()
         return events
 
-    # --- what a filtered run asks -----------------------------------------------------------------------------------
+    # --- the questions of a filtered run -----------------------------------------------------------------------------
 
     @property
     def groups(self) -> GroupFilter:

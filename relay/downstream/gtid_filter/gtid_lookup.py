@@ -150,7 +150,7 @@ class GtidLookup:
 
 def _snapshot(generation: Generation, name: str) -> FileSnapshot:
     file = generation.file(name)
-    # One that is being removed is not known any more: to open it fails, and the replica asks again.
+    # One that is being removed is not known any more: opening it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
     return FileSnapshot(name, generation.path(name), end, checksum, layer=generation.layer)
 

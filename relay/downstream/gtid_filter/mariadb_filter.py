@@ -134,7 +134,7 @@ class MariadbGroupFilter(GroupFilter):
             ):
                 return None
             groups.append(gtid)
-        # A domain that was taken out of the source's state may have had anything in this file.
+        # A domain that was removed from the source's state may have had anything in this file.
         return groups if all(gtid.domain_id in domains for gtid in before) else None
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:

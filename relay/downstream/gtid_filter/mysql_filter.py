@@ -23,7 +23,7 @@ from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
 from relay.downstream.gtid_filter.seek import Seek
 
 _NOTHING: Final = GtidSet()
-# A shorter piece is looked at in the time that it takes to go into it and out again.
+# Looking at a shorter piece takes no longer than entering and leaving it.
 _WORTH_A_PIECE_BYTES: Final = 128 << 10
 
 

@@ -18,7 +18,7 @@ _GTID_CAPABILITY: Final = 4
 
 
 class Decision(Enum):
-    """What becomes of a request that is not refused."""
+    """The decision about a request that is not refused."""
 
     ACCEPT = "accept"
     HOLD = "hold"

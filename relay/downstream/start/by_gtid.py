@@ -53,7 +53,7 @@ async def find_gtid_start(
             if not asked:
                 asked = True
                 source = None
-                with contextlib.suppress(TimeoutError):  # a source that does not answer says nothing
+                with contextlib.suppress(TimeoutError):  # a source that does not answer adds nothing
                     source = await asyncio.wait_for(gtids.source.ask_gtids(), max(wait_s, LEAST_ASKED_S))
                 if source is not None and source.lacks(awaited.awaited):
                     raise awaited.refused from None

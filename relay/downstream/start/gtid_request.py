@@ -1,4 +1,4 @@
-"""The GTIDs that a replica reported: the filter of its stream is built from them, anew in each generation.
+"""The GTIDs that a replica reported: the filter of its stream is built from them, again in each generation.
 
 At the end of a source's files a stream continues at the beginning of the next source's: the replica gets an artificial Rotate to the
 first file that is read there and that file's format description. What it was sent before is not sent again.

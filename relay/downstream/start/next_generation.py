@@ -88,7 +88,7 @@ class _Task(ABC):
             text = f"{end}: the files of the next source cannot be read: {error}"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
         except Exception as fault:
-            # A bug of ours must not leave the replica waiting without a word.
+            # An internal fault must not leave the replica waiting without an answer.
             tell_fault("passage_failed", fault, end=str(end))
             text = f"{end}: {INTERNAL_ERROR}. The replica may try again"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)

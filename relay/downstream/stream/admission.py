@@ -144,7 +144,7 @@ def _archive_errors_refused(archive: Archive, command: BinlogDump | BinlogDumpGt
 
 async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     if request.facts.unreached is not None:
-        # Also where the source was reached meanwhile: what the client was greeted with is not what it would be sent.
+        # Also if the source was reached meanwhile: the client's greeting would not match its stream.
         raise refusal(request.facts.unreached(), ErrorCode.ER_UNKNOWN_ERROR)
     command, opener = request.command, SegmentOpener(host, request)
     if isinstance(command, BinlogDump) and not request.by_gtid:

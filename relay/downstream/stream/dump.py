@@ -36,9 +36,9 @@ from relay.fairness.fair_pool import TURN, taking
 
 log = structlog.get_logger("relay.downstream")
 
-# After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
+# After this much the loop is released, so that a replica that catches up from memory does not delay the others.
 _TURN_BYTES: Final = 1 << 20
-# To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
+# Changing to the next file takes as long as sending so much: of thousands of tiny files a turn takes no more than these.
 _FILE_COST_BYTES: Final = 256 << 10
 # The bytes at a file's beginning that are read at once: more than its format description has.
 _BEGINNING_BYTES: Final = 512
@@ -210,7 +210,7 @@ class Dump:
         give its source up.
         """
         file = self._file
-        # Who reads one generation and no more, as mysqlbinlog does, may read what the source has lost, too.
+        # A reader of one generation and no more, as mysqlbinlog, may read what the source has lost, too.
         served = file.end if self._switch is None else self._segment.generation.served_end(file)
         if served < file.end:
             return max(served, self._offset)
@@ -247,7 +247,7 @@ class Dump:
         self._framer.sequence = sequence
         self._owner.unread_bytes()  # the window as it is with everything read
         self._send_head(with_checksum=self._options.first_rotate_checksum)
-        # Admission had the loop until now.
+        # The admission has used the loop until now.
         self._schedule_turn()
 
     def _send_head(self, *, with_checksum: bool) -> None:
@@ -329,7 +329,7 @@ class Dump:
             text = f"{self.position}: binlog-relay cannot read its archive: {error.strerror}. The replica may try again"
             self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
         elif isinstance(error, OSError | ValueError | Malformed):
-            # No bytes, or bytes that are no event: serving on from here would be guessing.
+            # No bytes, or bytes that are no event: serving from here on would be guessing.
             what = f"it cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
             name, offset = self._file.name, self._offset
             self._end_by(ArchiveDamaged(what, file=name, offset=offset, boundary=offset))
@@ -399,7 +399,7 @@ class Dump:
         try:
             entered = segment.in_next_file(following, self._reads)
         except (ArchiveError, OSError):
-            return False  # it is told when all of this file was sent
+            return False  # it is reported when all of this file was sent
         try:
             self._read_pending = self._reads.when_here(entered.opened, 0, _BEGINNING_BYTES, self._next_is_here)
         finally:

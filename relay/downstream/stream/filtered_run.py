@@ -80,7 +80,7 @@ class FilteredRun:
         if framer.consumed > at or made:
             return made
         if stop < size and base + stop == groups.send_until and self._look(stop) > stop:
-            # The range ended inside an event, with the bytes that there were, and the framer wants more of the event at once.
+            # The range ended inside an event, with the available bytes, and the framer needs more of the event at once.
             return self._frame_range(output)
         return -1
 

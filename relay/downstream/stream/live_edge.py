@@ -60,7 +60,7 @@ class LiveEdge:
     """
 
     def __init__(self, stream: RestingStream, *, heartbeat_s: float, settles: bool) -> None:
-        # It has this one: what it keeps, such as a GTID set of 64 MiB, would wait for the garbage collector.
+        # It refers to this one: what it keeps, such as a GTID set of 64 MiB, would wait for the garbage collector.
         self._stream: RestingStream = weakref.proxy(stream)
         self._heartbeat_s = heartbeat_s
         self._settles = settles

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# Timers of the event loop count in milliseconds; a single waiting replica must not be made to wait for one.
+# Timers of the event loop count in milliseconds; a single waiting replica must not wait for one.
 _BURST_S: Final = 0.001
 
 

@@ -14,7 +14,7 @@ IN_FLIGHT_BYTES: Final = 64 << 20
 _GRAIN_BYTES: Final = 256 << 10
 # A receive window says less than its size about the last of it, and a proxy in between holds some.
 _UNREAD_MARGIN_BYTES: Final = 1 << 20
-# To ask for each run of 256 KiB takes a quarter of the time that sending it does.
+# Asking for each run of 256 KiB takes a quarter of the time of sending it.
 _UNREAD_ASKED_EVERY_BYTES: Final = 1 << 20
 _UNREAD_ASKED_EVERY_S: Final = 0.01
 

@@ -22,7 +22,7 @@ from relay.process.duration_histogram import DurationHistogram
 from relay.upstream.source.source_errors import FailureKind
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# A counter that appears with its first count shows no increase: what alerts ask for is there from the beginning.
+# A counter that appears with its first count shows no increase: those that alerts query exist from the beginning.
 _LOSSES: Final = tuple(kind.value for kind in FailureKind)
 _DUMP_ERRORS: Final = ("1236", "1105")
 _TURNED_AWAY: Final = ("too_many", "blocked", "shutdown", "other")

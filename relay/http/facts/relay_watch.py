@@ -100,7 +100,7 @@ class RelayWatch:
         self._delay.close()
         await self.slow.close()
 
-    # --- pictures ----------------------------------------------------------------------------------------------------
+    # --- snapshots ---------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> RelaySnapshot:
         """Return the relay's present state, or that of a moment ago: however many ask, it is examined a few times a second."""

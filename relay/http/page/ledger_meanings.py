@@ -22,7 +22,7 @@ def meanings(page: str) -> dict[str, dict[str, str]]:
         part, kind, text = entry.groups()
         means, _, advice = text.partition("**Do:**")
         place = f"{part}-{kind}" if part == "ledger" else _OF_TROUBLES
-        # A ledger's own entry says more of its row than the one of the trouble with a source of that name.
+        # A ledger's own entry explains its row better than the entry of the source trouble of that name.
         if kind not in found or part == "ledger":
             found[kind] = {"means": _plain(means), "do": _plain(advice), "runbook": _RUNBOOK + place}
     return dict(sorted(found.items()))
