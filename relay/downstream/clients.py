@@ -143,7 +143,7 @@ class Clients:
         return len(self._sessions)
 
     def statuses(self) -> list[ClientStatus]:
-        """The status of each connected session."""
+        """Return the status of each connected session."""
         return [session.status() for session in self._sessions.values()]
 
     def unread_bytes(self, connection_id: int) -> int | None:

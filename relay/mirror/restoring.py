@@ -57,23 +57,29 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RestoredArchive:
-    """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from which on the source is
-    followed. dropped: bytes of an unfinished transaction at the end of the parts. holes: binlogs that are missing in the bucket,
-    though one after them is there. manifest: its number. is_signed: only an owner of the key can have created all that. doubts: what
-    differs from the manifest, and was accepted. removed: the oldest binlogs that it lists, which are not there."""
+    """The result of a restore."""
 
     generations: int
     files: int
+    """The number of whole binlogs."""
     first: str
     end: Position
+    """The archive's end, from which on the source is followed."""
     downloaded: bool
+    """True if they came back as plain files."""
     bytes_read: int
     dropped: int
+    """The bytes of an unfinished transaction at the end of the parts."""
     holes: tuple[BucketHole, ...] = ()
+    """The binlogs that are missing in the bucket, though one after them is there."""
     manifest: int = 0
+    """The manifest's number."""
     is_signed: bool = False
+    """True if only an owner of the key can have created all that."""
     doubts: tuple[str, ...] = ()
+    """The differences from the manifest that were accepted."""
     removed: tuple[str, ...] = ()
+    """The oldest binlogs that the manifest lists, which are not there."""
 
 
 def restore_archive(

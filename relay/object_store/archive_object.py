@@ -30,22 +30,24 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveObject:
-    """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
-
-    host, directory, token: of the process that writes; time: of its last report, Unix seconds. is_whole: all of the archive goes
-    there, so that one can be rebuilt from it; else old binlogs only. machine: of its directory, no two machines, containers or copies
-    of a directory have the same; empty: unknown. term: incremented each time that another process takes the place.
-    """
+    """The contents of the object."""
 
     archive: str
+    """The uuid of the archive's relay, which travels with the archive."""
     source: str
+    """The name of the archive's directory."""
     host: str
     directory: str
     token: str
+    """Like `host` and `directory`, of the process that writes."""
     time: float
+    """The time of its last report, Unix seconds."""
     is_whole: bool = True
+    """True if all of the archive goes there, so that it can be rebuilt from it; else old binlogs only."""
     machine: str = ""
+    """An id of the directory: no two machines, containers or copies of a directory have the same; empty: unknown."""
     term: int = 0
+    """Incremented each time that another process takes the place."""
 
     def encode(self) -> bytes:
         """Return the object as it is stored."""

@@ -40,7 +40,7 @@ class ServerTls:
     """The SHA-256 of the certificate."""
 
     def problem(self, now: datetime.datetime) -> str | None:
-        """The reason why peers that check certificates would refuse it now; None: they would not."""
+        """Return the reason why peers that check certificates would refuse it now; None: they would not."""
         if now < self.valid_from:
             return f"is not valid before {self.valid_from:%Y-%m-%d %H:%M} UTC"
         if now > self.valid_until:

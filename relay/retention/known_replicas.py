@@ -31,14 +31,10 @@ class SeenReplica(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class KnownReplica:
-    """One replica of the mirror, or of a view (`view`: its name, else ""). generation, file, offset: the position up to which it was
-    sent.
-
-    arrived_generation, arrived_file: the newest file before which everything has certainly arrived; empty: none. seen: Unix seconds
-    when it was connected last. absent_s: the time since then, in time that the relay ran.
-    """
+    """One replica of the mirror, or of a view."""
 
     view: str
+    """The name of the view, empty for the mirror."""
     server_id: int
     server_uuid: str
     user: str
@@ -46,10 +42,14 @@ class KnownReplica:
     generation: int
     file: str
     offset: int
+    """With `generation` and `file`, the position up to which it was sent."""
     arrived_generation: int = 0
     arrived_file: str = ""
+    """With `arrived_generation`, the newest file before which everything has certainly arrived; empty: none."""
     seen: float = 0.0
+    """The time when it was connected last, Unix seconds."""
     absent_s: float = 0.0
+    """The time since then, counted while the relay ran."""
     connected: bool = False
 
     @property

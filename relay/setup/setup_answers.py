@@ -6,15 +6,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class SetupAnswers:
-    """config: the future place of relay.toml. server_id None: one is chosen. ssl_mode None: by the other answers.
-
-    ssl_ca, public_key: files by which the source proves its identity; None: it does not.
-
-    view: the version of the replicas for which a view is wanted, None: none. replica_version: such as "mysql-9.7"; None: as the
-    source. ask_user, ask_password_file: the account for queries if the relay's account does not exist yet.
-    """
+    """The answers for a first relay.toml."""
 
     config: Path
+    """The future place of relay.toml."""
     source_host: str
     source_port: int
     source_user: str
@@ -26,13 +21,19 @@ class SetupAnswers:
     replica_user: str
     replica_password_file: Path
     server_id: int | None = None
+    """None: one is chosen."""
     ssl_mode: str | None = None
+    """None: by the other answers."""
     ssl_ca: Path | None = None
     public_key: Path | None = None
+    """Like `ssl_ca`, a file by which the source proves its identity; None: it does not."""
     view: str | None = None
+    """The version of the replicas for which a view is wanted, None: none."""
     replica_version: str | None = None
+    """Such as "mysql-9.7"; None: as the source."""
     ask_user: str | None = None
     ask_password_file: Path | None = None
+    """With `ask_user`, the account for queries if the relay's account does not exist yet."""
 
     @property
     def security(self) -> dict[str, object]:

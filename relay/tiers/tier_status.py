@@ -8,20 +8,23 @@ from relay.object_store.trying import StoreCounts
 
 @dataclass(slots=True)
 class TierStatus:
-    """`files`, `stored_bytes`, `plain_bytes`: by tier, as of the last pass. `moved_files`, `moved_bytes`, by the tier they went to,
-    and `failures`: since the start. `waiting_files`: moves that are due; `gone_files`: purged ones that are still in the bucket.
-    `bucket_failing_since`: Unix seconds; 0: it answers, as far as it was contacted."""
+    """The state of the mover. Files and bytes are by tier; those that were moved by the tier they went to."""
 
     files: dict[str, int] = field(default_factory=dict)
     stored_bytes: dict[str, int] = field(default_factory=dict)
     plain_bytes: dict[str, int] = field(default_factory=dict)
+    """Like `files` and `stored_bytes`, as of the last pass."""
     moved_files: Counter[str] = field(default_factory=Counter)
     moved_bytes: Counter[str] = field(default_factory=Counter)
     failures: int = 0
+    """Like `moved_files` and `moved_bytes`, since the start."""
     failure: str = ""
     waiting_files: int = 0
+    """The moves that are due."""
     gone_files: int = 0
+    """The purged files that are still in the bucket."""
     bucket_failing_since: float = 0.0
+    """Unix seconds; 0: it answers, as far as it was contacted."""
     last_pass: float = 0.0
     state: str = "resting"
     bucket: StoreCounts | None = None

@@ -36,35 +36,42 @@ class GapUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """The part that is missing between the archive's end and the file with which it continues, and the person who accepted that.
-
-    stop: the trouble with the source that it was accepted for. time: Unix seconds; by: who. source: host:port. after: the archive's
-    end; last_time: of its last event, Unix seconds, 0: unknown. common: the position up to which the archive and the source have the
-    same; None: they have no file in common, or the source has purged it, and `after` counts. to: where the source continues; the
-    generation begins with that file's first byte. created, server_id: when and by whom that file was made, Unix seconds. is_whole:
-    nothing is missing, as far as GTIDs or positions tell. has_place: by file and position, `to` is what follows; it is not if another
-    server's binlogs continue, which are found by GTID. missing: GTIDs that were not archived, as text; empty: none, or they are not
-    known. lost: GTIDs that the archive has and the source lost, as text; state: what was executed at `common`, as text; None: without
-    GTIDs. replicas: those that were sent what the source has lost.
-    """
+    """The part that is missing between the archive's end and the file with which it continues, and the person who accepted that."""
 
     flavour: str
     stop: str
+    """The trouble with the source that it was accepted for."""
     time: float
+    """Unix seconds."""
     by: str
+    """The person who accepted it."""
     source: str
+    """host:port."""
     after: Position
+    """The archive's end."""
     last_time: int
+    """The time of the archive's last event, Unix seconds, 0: unknown."""
     common: Position | None
+    """The position up to which the archive and the source have the same; None: they have no file in common, or the source has
+    purged it, and `after` counts."""
     to: Position
+    """The place where the source continues; the generation begins with that file's first byte."""
     created: int
+    """The time when that file was created, Unix seconds."""
     server_id: int
+    """The server that created it."""
     is_whole: bool
+    """True if nothing is missing, as far as GTIDs or positions tell."""
     has_place: bool = True
+    """True if `to` is what follows by file and position; it is not if another server's binlogs continue, which are found by GTID."""
     missing: str = ""
+    """GTIDs that were not archived, as text; empty: none, or they are not known."""
     lost: str = ""
+    """GTIDs that the archive has and the source lost, as text."""
     state: str | None = None
+    """The GTIDs executed at `common`, as text; None: without GTIDs."""
     replicas: tuple[str, ...] = ()
+    """The replicas that were sent what the source has lost."""
 
     @property
     def fork(self) -> Position:

@@ -19,24 +19,26 @@ from relay.archive.storage.gtid_facts import NOT_KNOWN, GtidFacts, GtidNews, Gti
 
 @dataclass(frozen=True, slots=True)
 class GtidView:
-    """The archive by GTID at one moment. It never changes.
-
-    flavour: "mysql", "mariadb", "" while there is no file. names: the files, oldest first; numbers of files below are places in it.
-    search: of MySQL's, the contents of each. befores: of MariaDB's, the state before each; breaks: where the source removed domains
-    from it. executed: everything that was published, and what was purged before it. purged: the part of it that no file here
-    contains; of MariaDB's, the state before the oldest file. anonymous_files: those with transactions that have no GTID, or none that
-    could be read. unreadable_files: of these, the latter.
-    """
+    """The archive by GTID at one moment. It never changes."""
 
     flavour: str
+    """"mysql", "mariadb", "" while there is no file."""
     names: tuple[str, ...]
+    """The files, oldest first; numbers of files below are places in it."""
     search: FileSearch
+    """The contents of each file of MySQL's."""
     befores: tuple[GtidList, ...]
+    """The state before each file of MariaDB's."""
     breaks: tuple[Break, ...]
+    """The files of MariaDB's at which the source removed domains from it."""
     executed: GtidValue
+    """Everything that was published, and what was purged before it."""
     purged: GtidValue
+    """The part of `executed` that no file here contains; of MariaDB's, the state before the oldest file."""
     anonymous_files: tuple[int, ...]
+    """The files with transactions that have no GTID, or none that could be read."""
     unreadable_files: tuple[int, ...] = ()
+    """Those of `anonymous_files` whose GTIDs could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

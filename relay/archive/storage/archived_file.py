@@ -22,32 +22,32 @@ class SourceIdentity:
 
 @dataclass(slots=True, eq=False)
 class ArchivedFile:
-    """One file of the archive. Only the archive assigns its fields, on the event loop; others read.
-
-    `end` is the offset up to which readers may read: the file's size when sealed, else the published end. `created`,
-    `server_version`, `server_id`, `checksum` (0 none, 1 CRC32), `flavour` are the format description's. `first_timestamp`,
-    `last_timestamp` are event times in seconds. `groups` counts transactions. `place`: the place of the packed file; None: it is on
-    the disk as it was received. `cut`: the source's crash cut the last group. `damaged`: bytes from `end` on cannot be trusted and
-    are not served.
-    """
+    """One file of the archive. Only the archive assigns its fields, on the event loop; others read."""
 
     name: str
     number: int
     end: int
+    """The offset up to which readers may read: the file's size when sealed, else the published end."""
     sealed: bool
     created: int
     server_version: str
     server_id: int
     checksum: int
     flavour: str
+    """Like the four fields before it, from the format description; `checksum` is 0 for none, 1 for CRC32."""
     first_timestamp: int = 0
     last_timestamp: int = 0
+    """Like `first_timestamp`, an event's time in seconds."""
     events: int = 0
     groups: int = 0
+    """The number of transactions."""
     cut: bool = False
+    """True if the source's crash cut the last group."""
     damaged: bool = False
+    """True if bytes from `end` on cannot be trusted and are not served."""
     digest: str | None = None
     place: FilePlace | None = None
+    """The place of the packed file; None: it is on the disk as it was received."""
 
     @property
     def stored_bytes(self) -> int:

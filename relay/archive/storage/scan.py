@@ -16,25 +16,28 @@ _TABLE_ROWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The contents of a part of a file. Offsets are the file's; `events` and `groups` are counted up to `boundary`.
-
-    `boundary`: end of the last whole group. `position`: the offset up to which events were taken. `stop`: where reading ended.
-    `broken`: why reading could not continue; the bad event starts at `position`. `in_group`: a group is open at `position`.
-    `incomplete`: `stop` is inside an event. `records`: index records, ready for NAME.idx. `violations`: offsets of events whose
-    boundary cannot be, at most 64.
-    """
+    """The contents of a part of a file. Offsets are the file's."""
 
     boundary: int
+    """The end of the last whole group."""
     position: int
+    """The offset up to which events were taken."""
     stop: int
+    """The offset at which reading ended."""
     in_group: bool
+    """True if a group is open at `position`."""
     incomplete: bool
+    """True if `stop` is inside an event."""
     events: int
     groups: int
+    """Counted, like `events`, up to `boundary`."""
     timestamp: int
     broken: Broken | None
+    """The reason why reading could not continue; the bad event starts at `position`."""
     records: bytes
+    """The index records, ready for NAME.idx."""
     violations: list[int]
+    """The offsets of events whose boundary cannot be, at most 64."""
 
     @property
     def whole(self) -> bool:

@@ -70,7 +70,7 @@ class AdmittedDump:
         )
 
     def described(self) -> dict[str, object]:
-        """The fields that the log shows of the dump as it starts."""
+        """Return the fields that the log shows of the dump as it starts."""
         return {
             "file": self._segment.file.name,
             "offset": self._segment.offset,
