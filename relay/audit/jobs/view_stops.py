@@ -13,20 +13,21 @@ from pyspark.sql import DataFrame
 
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.storage.files import GAP_NAME
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, Store, plain_path
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
-from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
+from relay.report.content import Kind, ReportTable, Section
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
-from relay.view.inspect.stops_ahead import StopsFound, ViewStop, find_stops
+from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.mariadb.left_out import WORDS, LeftOut
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.stops import source_stops
 from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop
 
 # Whose GTIDs they are makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))
@@ -65,7 +66,7 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
     return find_stops(files, settings, is_wanted=is_wanted)
 
 
-def _recorded(store: Store, file: AuditedFile) -> RecordedBefore | None:
+def _recorded(store: Store, file: SeriesFile) -> RecordedBefore | None:
     """What the relay recorded beside this file's generation; it is not read over a network."""
     if not isinstance(store, LocalStore):
         return None
@@ -76,7 +77,7 @@ def _target(audit: Audit) -> str:
     return audit.options.target or _SETTINGS.target
 
 
-def _gap_before(store: Store, file: AuditedFile) -> AcceptedGap | GapUnreadable | None:
+def _gap_before(store: Store, file: SeriesFile) -> AcceptedGap | GapUnreadable | None:
     """The gap that was accepted before the generation that begins with `file`: no view goes on there. GapUnreadable: nobody can say
     which. None: there is none."""
     directory = file.path.rpartition("/")[0]

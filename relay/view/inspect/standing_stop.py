@@ -6,7 +6,7 @@ from pathlib import Path
 from protocol.position import Position
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import read_ledgers
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.stops.stop_reason import StopReason
 from relay.view.stops.view_stop import STOPPED, StopUnknown, ViewStop, kept_stop
 from relay.view.view_place import ViewPlace
