@@ -26,7 +26,8 @@ class Effect(Enum):
 class Check:
     """One thing that is looked for. `concerns`: the replicas' versions, as their documentation (`source`) or a test has it.
 
-    `families`: which newer servers it is about, a source's own family being what its replicas are of.
+    `families`: which newer servers it is about, a source's own family being what its replicas are of. `stop`: the name by which a
+    [[view]] stops at the same, see docs/ERRORS.md; "": a view translates it, or hands it on to the replica.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Check:
     advice: str
     source: str
     families: tuple[str, ...] = (MYSQL,)
+    stop: str = ""
 
     def concerns_servers(self, family: str) -> bool:
         """Whether it is about newer servers of `family`. For a MIGRATION are the checks that are about every server: the rest a view

@@ -4,11 +4,9 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from relay.audit.readiness.check import BOTH, MARIADB, MYSQL, Check, Effect
+from relay.view.rules import differences
 
-_ROWS_V0: Final = frozenset(range(EventType.PRE_GA_WRITE_ROWS, EventType.PRE_GA_DELETE_ROWS + 1))
 _ROWS_V1: Final = frozenset(range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1))
-_LOADS: Final = frozenset((EventType.LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD, EventType.NEW_LOAD))
-_OF_MARIADB: Final = frozenset(one for one in EventType if one >= EventType.ANNOTATE_ROWS)
 GTID_EVENTS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED))
 TRANSACTION_EVENTS: Final = frozenset((EventType.QUERY, EventType.XID, EventType.TABLE_MAP))
 
@@ -21,7 +19,8 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "No newer server reads them. Replicate through a MySQL 5.1 to 5.7 in between.",
         "MySQL source, binlog_event.h",
         BOTH,
-    ): _ROWS_V0,
+        "event_unsupported",
+    ): differences.OLD_ROWS.types,
     Check(
         "rows_v1",
         Effect.STOPS,
@@ -38,7 +37,8 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "MySQL 8.0 and later",
         "No newer server reads them. Replicate through a MySQL 5.0 to 5.7 in between.",
         "MySQL source, binlog_event.h",
-    ): _LOADS,
+        stop="event_unsupported",
+    ): differences.OLD_LOADS.types,
     Check(
         "incident",
         Effect.STOPS,
@@ -47,7 +47,8 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "The source noted here that it lost something: every replica stops with error 1590. Compare the data, then skip the event.",
         "MySQL manual, Incident events",
         BOTH,
-    ): frozenset((26,)),
+        "source_incident",
+    ): differences.INCIDENTS.types,
     Check(
         "anonymous_transactions",
         Effect.TO_KNOW,
@@ -56,7 +57,7 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "Error 1782 on a replica with gtid_mode=ON, unless its channel has ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS. "
         "A [[view]] gives them GTIDs, the same for all replicas.",
         "MySQL 8.0 manual, Restrictions on Replication with GTIDs",
-    ): frozenset((34,)),
+    ): frozenset((EventType.ANONYMOUS_GTID,)),
     Check(
         "mariadb_events",
         Effect.TO_KNOW,
@@ -65,7 +66,8 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "A MySQL replica stops at them. A newer MariaDB is at home with them.",
         "MariaDB source, log_event.h",
         (MARIADB,),
-    ): _OF_MARIADB,
+        "event_unsupported",
+    ): differences.MARIADB_EVENTS.types,
 }
 """Check -> the event types that it is about."""
 

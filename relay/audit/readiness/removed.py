@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from protocol.statements.expression.tokens import Kind
 from relay.audit.readiness import reserved_words
 from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.view.rules.statement.account_statements import sets_password
 
 _FUNCTIONS_GONE: Final = frozenset((
     "PASSWORD", "OLD_PASSWORD", "ENCODE", "DECODE", "ENCRYPT", "DES_ENCRYPT", "DES_DECRYPT", "GEOMFROMTEXT", "GEOMETRYFROMTEXT",
@@ -39,13 +39,8 @@ def _sets_password_by_function(statement: LoggedStatement) -> bool:
 
 
 def _sets_password_to_hash(statement: LoggedStatement) -> bool:
-    last = statement.tokens[-1] if statement.tokens else None
-    return (
-        statement.verb == "SET"
-        and statement.word(1) == "PASSWORD"
-        and last is not None
-        and last.kind is Kind.STRING
-        and statement.word(len(statement.tokens) - 2) == "="
+    return sets_password(statement.text.encode("utf-8", "backslashreplace")) and not _sets_password_by_function(
+        statement
     )
 
 
@@ -115,8 +110,8 @@ def _changes_system_table(statement: LoggedStatement) -> bool:
     return bool(system_tables(statement)) and not _changes_gone_system_table(statement)
 
 
-def _stops(name: str, title: str, concerns: str, advice: str, source: str) -> Check:
-    return Check(name, Effect.STOPS, title, concerns, advice, source)
+def _stops(name: str, title: str, concerns: str, advice: str, source: str, stop: str = "") -> Check:
+    return Check(name, Effect.STOPS, title, concerns, advice, source, stop=stop)
 
 
 CHECKS: Final = (
@@ -127,6 +122,7 @@ CHECKS: Final = (
             "MySQL 8.0.11 and later",
             "The function is gone: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
             "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
+            "password_hash",
         ),
         _sets_password_by_function,
     ),
@@ -139,8 +135,9 @@ CHECKS: Final = (
             "A newer server takes the text as the password itself, not as its hash: the account gets a password nobody knows. Set "
             "it on the replica with ALTER USER.",
             "MySQL 5.7 manual, SET PASSWORD; account of 9.7",
+            stop="password_hash",
         ),
-        lambda statement: _sets_password_to_hash(statement),
+        _sets_password_to_hash,
     ),
     StatementCheck(
         _stops(
