@@ -59,7 +59,8 @@ class RelayError(Exception):
 
 
 def _rebuilt(kind: type[RelayError], args: tuple[object, ...], fields: dict[str, object]) -> RelayError:
-    error = kind.__new__(kind, *args)
+    error = kind.__new__(kind)
+    error.args = args
     error.__dict__.update(fields)
     return error
 

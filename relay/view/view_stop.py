@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from protocol.errors import RelayError
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.files import VIEW_STOP_NAME, FileLayer, replace_file
 from relay.disk.file_calls import read_file
@@ -26,7 +27,7 @@ class ViewStop(NamedTuple):
     generation: int = FIRST
 
 
-class StopUnknown(Exception):
+class StopUnknown(RelayError):
     """Nothing is kept of it, or what is kept cannot be understood."""
 
 

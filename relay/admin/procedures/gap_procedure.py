@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
-from protocol.errors import StatementRefused
 from protocol.position import Position
 from protocol.resultset import Column, Rows
 from protocol.statements.requests import AcceptGap

@@ -2,11 +2,12 @@
 
 import platform
 
+from protocol.errors import RelayError
 from relay.archive.catalog.generation_directories import generation_numbers
 from relay.audit.plan.store import LocalStore, Store
 
 
-class NotShared(Exception):
+class NotShared(RelayError):
     """This machine has not the directory that was planned with. `str()` says which machine, and what to do."""
 
 

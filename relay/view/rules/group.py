@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from protocol.errors import RelayError
+
 
 class GroupEvent(NamedTuple):
     """An event of the group. offset: in the source's file; length: with its checksum; flags: as archived, with markers."""
@@ -124,7 +126,7 @@ class StopReason(NamedTuple):
         return f"{self.text}. {self.advice[0].upper()}{self.advice[1:].removesuffix('.')}."
 
 
-class CannotBeKept(Exception):
+class CannotBeKept(RelayError):
     """The group cannot be translated soundly."""
 
     def __init__(self, reason: StopReason) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from protocol.errors import RelayError
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
@@ -27,7 +28,7 @@ LONGEST_PAUSE_S: Final = 300.0
 """What nobody foresaw is tried again after AGAIN_S, then later and later, at most so long after."""
 
 
-class MakingWaits(Exception):
+class MakingWaits(RelayError):
     """Nothing can be done until the archive has changed."""
 
     def __init__(self, file: str, offset: int, reason: StopReason) -> None:

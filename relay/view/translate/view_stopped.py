@@ -2,16 +2,18 @@
 
 from uuid import UUID
 
+from protocol.errors import RelayError
 from relay.view.rules.group import StopReason
 
 
-class ViewStopped(Exception):
+class ViewStopped(RelayError):
     """The view cannot go on before what stands at `offset` of `file`; `group_stop`: where that ends."""
 
+    file: str
+    offset: int
+
     def __init__(self, file: str, offset: int, group_stop: int, reason: StopReason) -> None:
-        super().__init__(f"{file}:{offset}: {reason.text}")
-        self.file = file
-        self.offset = offset
+        super().__init__(reason.text, file=file, offset=offset)
         self.group_stop = group_stop
         self.reason = reason
 
