@@ -3,6 +3,7 @@
 from typing import Final
 
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.statement_text import one_line
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
@@ -49,6 +50,12 @@ def incident() -> CannotBeKept:
 def malformed(why: str) -> CannotBeKept:
     """An event of the transaction cannot be read."""
     return stop("malformed_transaction", 0, why, VERIFY)
+
+
+def user_variable_cut(name: bytes) -> CannotBeKept:
+    """A User_var event ends before its value."""
+    text = f"the event of the user variable @{one_line(name, 80)} is cut"
+    return stop("malformed_transaction", _CORRUPT_EVENT, text, VERIFY)
 
 
 def group_damaged() -> CannotBeKept:
