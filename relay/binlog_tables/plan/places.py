@@ -12,7 +12,7 @@ from protocol.errors import RelayError
 from protocol.position import Position
 from relay.binlog_tables.plan.overlap import Overlap
 from relay.binlog_tables.plan.packed_store import store_of
-from relay.binlog_tables.plan.read_finding import FILES_MISSING, Finding
+from relay.binlog_tables.plan.read_finding import FILES_MISSING, Finding, ReadRefused
 from relay.binlog_tables.plan.sequence import sequence_at
 from relay.binlog_tables.plan.series_files import SeriesFile, find_files, order_of
 from relay.binlog_tables.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
@@ -23,10 +23,6 @@ _LEAST_PART: Final = 64 << 10
 
 class PositionGone(RelayError):
     """A reader stands where there is no file any more. `str()` says where it could go on."""
-
-
-class PositionInside(RelayError):
-    """A position that is inside a transaction, or behind what is there. `str()` says how to find another."""
 
 
 def parsed_position(text: str) -> Position | None:
@@ -97,18 +93,18 @@ class Places:
         self.index(files, self._there(files, start)[0])
 
     def checked(self, place: Position, name: str) -> Position:
-        """`place`, which the caller's option `name` is. Raises: PositionGone, PositionInside."""
+        """`place`, which the caller's option `name` is. Raises: PositionGone, ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         if not is_boundary(self.store, file, place.offset):
-            raise PositionInside(
+            raise ReadRefused(
                 f"{name} {place} is not between two transactions; `binlog-relay positions {file.path} {place.offset}` names the "
                 "nearest that are"
             )
         return place
 
     def sequence(self, place: Position) -> int | None:
-        """The sequence of a transaction that begins there. Raises: PositionGone; SequenceTooLarge."""
+        """The sequence of a transaction that begins there. Raises: PositionGone; ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         return sequence_at(file.name, file.sequence_base, place.offset)
@@ -129,7 +125,7 @@ class Places:
         splits: list[Split] = []
         if lost is not None:
             name = files[first].name
-            splits.append(Split(files[first].path, name, FIRST_EVENT, FIRST_EVENT, findings=(lost,)))
+            splits.append(Split(files[first].path, name, FIRST_EVENT, findings=(lost,)))
         sources = SourceChain()
         overlap = None if held is None else Overlap(store, files, held=held)
         if first > 0 and start.offset == FIRST_EVENT:
@@ -163,7 +159,7 @@ class Places:
         if behind is None:
             return place, None
         text = f"{place.file} from {place.offset} on is not there any more, nor what came behind it up to this file."
-        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, FIRST_EVENT, 0, "files_gone", text)
+        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, 0, "files_gone", text)
 
     def _before_ending(self, files: list[SeriesFile]) -> list[SeriesFile]:
         """What of the files stands before the ending; an empty list: nothing."""
@@ -195,5 +191,5 @@ def _gap(before: SeriesFile, file: SeriesFile) -> list[Split]:
     base = file.series.rpartition("/")[2]
     first, last = (f"{base}.{number:06}" for number in (before.number + 1, file.number - 1))
     text = f"{first if count == 1 else f'{first} to {last}'} {'is' if count == 1 else 'are'} not there, and {before.name} is."
-    finding = Finding(file.name, FIRST_EVENT, FIRST_EVENT, 0, FILES_MISSING, text)
-    return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]
+    finding = Finding(file.name, FIRST_EVENT, 0, FILES_MISSING, text)
+    return [Split(file.path, file.name, FIRST_EVENT, findings=(finding,))]
