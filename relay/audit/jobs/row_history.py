@@ -253,7 +253,7 @@ def _listing(
         if at < last:
             numbered = [None] if lives > 1 else []
             text = shown(one["digest_text"], _SHOWN_CHARACTERS)
-            cells.append((at, [_place(one), one["time"], one["what"], None, *numbered, text, None]))
+            cells.append((at, [_place(one), one["time"], one["what"], None, None, *numbered, text, None]))
     cells.sort(key=lambda cell: cell[0])
     note = "Definitions of the table stand between its changes."
     return ReportTable("Changes", columns, [cell for _, cell in cells], left_out, note)

@@ -125,7 +125,7 @@ class Places:
         splits: list[Split] = []
         if lost is not None:
             name = files[first].name
-            splits.append(Split(files[first].path, name, FIRST_EVENT, findings=(lost,)))
+            splits.append(Split(files[first].path, name, FIRST_EVENT, FIRST_EVENT, findings=(lost,)))
         sources = SourceChain()
         overlap = None if held is None else Overlap(store, files, held=held)
         if first > 0 and start.offset == FIRST_EVENT:
@@ -159,7 +159,7 @@ class Places:
         if behind is None:
             return place, None
         text = f"{place.file} from {place.offset} on is not there any more, nor what came behind it up to this file."
-        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, 0, "files_gone", text)
+        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, FIRST_EVENT, 0, "files_gone", text)
 
     def _before_ending(self, files: list[SeriesFile]) -> list[SeriesFile]:
         """What of the files stands before the ending; an empty list: nothing."""
@@ -191,5 +191,5 @@ def _gap(before: SeriesFile, file: SeriesFile) -> list[Split]:
     base = file.series.rpartition("/")[2]
     first, last = (f"{base}.{number:06}" for number in (before.number + 1, file.number - 1))
     text = f"{first if count == 1 else f'{first} to {last}'} {'is' if count == 1 else 'are'} not there, and {before.name} is."
-    finding = Finding(file.name, FIRST_EVENT, 0, FILES_MISSING, text)
-    return [Split(file.path, file.name, FIRST_EVENT, findings=(finding,))]
+    finding = Finding(file.name, FIRST_EVENT, FIRST_EVENT, 0, FILES_MISSING, text)
+    return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]
