@@ -42,9 +42,10 @@ from relay.schema_history.information_schema import TooManyColumns, schemas_of, 
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_record import database_line, line, table_facts, table_line
+from relay.schema_history.schema_record import database_line, line, table_line
 from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
 from relay.schema_history.trigger_query import tables_with_triggers
+from relay.source_tables.table_facts import table_facts
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
 

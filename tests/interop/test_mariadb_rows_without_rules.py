@@ -9,8 +9,8 @@ import pytest
 
 from deploy.servers import SERVERS, Server
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.group import CannotBeKept
-from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until

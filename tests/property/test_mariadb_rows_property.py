@@ -11,8 +11,8 @@ from protocol.binlog.table_map import MapColumn, UnknownColumnType, decode_table
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.group import CannotBeKept
-from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from tests.support.mariadb_table import TABLE_ID, known_tables, source_map
 

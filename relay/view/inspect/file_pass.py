@@ -14,7 +14,7 @@ from relay.binlog_file.file_bytes import FileBytes
 from relay.view.inspect.stamped_file import as_archived
 from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
-from relay.view.rules.mariadb.mariadb_rules import TablesBefore
+from relay.view.rules.recorded_tables import TablesBefore
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translate.passed_tables import PassedTables
 from relay.view.translate.view_stopped import ViewStopped

@@ -13,7 +13,7 @@ from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
 from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
-from relay.dependencies.source_tables import SourceTables
+from relay.dependencies.planned_tables import PlannedTables
 from relay.dependencies.tables_file import read_tables, tables_now
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
@@ -130,7 +130,7 @@ def _up_to_break(
     return ends, gap_in_archive(ends[-1][0].name)
 
 
-def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> SourceTables | None:
+def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> PlannedTables | None:
     """What is known of the source's tables, as the view that is made, or would be begun now, knows it."""
     if view.settings.dependencies == "serial":
         return None

@@ -11,6 +11,7 @@ from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
 from relay.view.rules import stop_reasons
+from relay.view.rules.recorded_tables import TableUnknown
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -154,10 +155,11 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
         return
     if facts is not None and facts.keeps_rollbacks:
-        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+        why = f"{facts.engine or facts.default_engine} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
+        raise TableUnknown(stop_reasons.not_for_innodb(query, why, 0).reason, made.name)
     raise stop_reasons.not_for_innodb(query, why, 0)
 
 

@@ -13,6 +13,7 @@ from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.rules.recorded_tables import TableUnknown
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
@@ -101,7 +102,8 @@ def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngine
 def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) -> None:
     changed = engines.references.changed_with(table)
     if changed or not engines.knows_references_to(table, query.thread_id):
-        raise stop_reasons.replace_of_parent(query, table, changed)
+        stop = stop_reasons.replace_of_parent(query, table, changed)
+        raise stop if changed else TableUnknown(stop.reason, table)
 
 
 def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
@@ -115,9 +117,8 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
             raise stop_reasons.delete_of_several(query, f"{stop_reasons.named([table])} has DELETE triggers")
         if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
-            raise stop_reasons.delete_of_several(
-                query, f"nobody knows whether {stop_reasons.named([table])} has triggers"
-            )
+            why = f"nobody knows whether {stop_reasons.named([table])} has triggers"
+            raise TableUnknown(stop_reasons.delete_of_several(query, why).reason, table)
         reached = engines.references.reached_from(table) & (lower - {(table[0].lower(), table[1].lower())})
         if reached and query.foreign_key_checks:
             raise stop_reasons.delete_of_several(

@@ -29,6 +29,7 @@ from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGrou
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
+from relay.view.rules.recorded_tables import TablesBefore, TableUnknown, plan_with_recorded
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
@@ -60,6 +61,8 @@ class MysqlRules:
     def __init__(self, settings: ViewSettings) -> None:
         self._settings = settings
         self._engines = TableEngines(settings.known_engines, settings.plain_tables)
+        self.before: TablesBefore | None = None
+        """Tables from before the archive; None: nothing is known of them."""
         self._left_out_xa = LeftOutXa()
         self._open_end = OpenEnd()
         wanted = bytearray(256)
@@ -160,7 +163,10 @@ class MysqlRules:
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group. Raises: CannotBeKept, and nothing is learned."""
+        """What becomes of a group. Raises: CannotBeKept, and nothing is learned of it."""
+        return plan_with_recorded(self._planned, group, self.before, self._engines.note_recorded)
+
+    def _planned(self, group: SourceGroup) -> list[OutGroup]:
         self._engines.begin()
         try:
             plan = self._plan(group)
@@ -451,7 +457,8 @@ class _Planned:
                 keeps = facts.keeps_rollbacks is not False
                 same_there = facts.temporary or (self._settings.engines == "keep" and bool(facts.engine))
             if keeps and not same_there:
-                raise stop_reasons.failed_half_way(query, (name,))
+                stop = stop_reasons.failed_half_way(query, (name,))
+                raise stop if facts is not None else TableUnknown(stop.reason, name)
 
 
 def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:

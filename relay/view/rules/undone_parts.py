@@ -15,6 +15,8 @@ from relay.view.rules import stop_reasons
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.part_runs import MOST_RANGES, PartRanges
+from relay.view.rules.recorded_tables import TableUnknown
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
 
@@ -113,11 +115,15 @@ def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> b
         if keeps is None and version_numbers(server_version) >= _ROWS_APART_SINCE:
             keeps = False
         if keeps is None:
-            raise stop_reasons.rolled_back_unclear(f"nobody knows the engine of {stop_reasons.named([name])}", None)
+            raise _unknown(name, f"the engine of {stop_reasons.named([name])}", None)
         stay.add(keeps)
     if len(stay) > 1:
         raise stop_reasons.rolled_back_unclear(f"one statement changed {stop_reasons.named(part.tables)}", None)
     return True in stay
+
+
+def _unknown(name: TableName, what: str, query: LoggedQuery | None) -> TableUnknown:
+    return TableUnknown(stop_reasons.rolled_back_unclear(f"nobody knows {what}", query).reason, name)
 
 
 def _read(part: GroupPart) -> StatementTables:
@@ -141,9 +147,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
             facts = engines.facts(name, query.thread_id)
             keeps = facts.keeps_rollbacks if facts is not None else None
             if facts is None or keeps is None:
-                raise stop_reasons.rolled_back_unclear(
-                    f"nobody knows the engine of {stop_reasons.named([name])}", query
-                )
+                raise _unknown(name, f"the engine of {stop_reasons.named([name])}", query)
             if not facts.temporary and engines.triggers_of(name) != []:
                 raise stop_reasons.rolled_back_unclear(
                     f"{stop_reasons.named([name])} has triggers, or may have some", query
@@ -171,4 +175,4 @@ def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines
         raise stop_reasons.rolled_back_unclear(str(error), query) from error
     for name in read:
         if engines.facts(name, query.thread_id) is None:
-            raise stop_reasons.rolled_back_unclear(f"nobody knows what {stop_reasons.named([name])} is", query)
+            raise _unknown(name, f"what {stop_reasons.named([name])} is", query)

@@ -5,6 +5,7 @@ from typing import Final, NoReturn
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.recorded_tables import TableUnknown
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.stop_reasons import shown
 
@@ -15,14 +16,6 @@ NO_SUCH_ENGINE: Final = 1286
 TABLE_UNKNOWN: Final = "statement_over_unknown_table"
 """May go away by itself: the source may still tell of the table."""
 _SKIP: Final = "or skip the group and do by hand on the replicas what it does"
-
-
-class TableUnknown(CannotBeKept):
-    """A statement changes a table of which nobody knows the definition. `table`: its name."""
-
-    def __init__(self, reason: StopReason, table: TableName) -> None:
-        super().__init__(reason)
-        self.table = table
 
 
 def _stop(name: str, text: str, error: int, advice: str) -> NoReturn:
