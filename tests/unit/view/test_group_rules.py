@@ -602,7 +602,8 @@ def test_statements_matter_only_while_there_are_tables_without_transactions(gone
     rules = run()
     assert rules.rules.wants_statements
     rules.plan(gone)
-    assert rules.rules.wants_statements == gone.startswith("RENAME")
+    # A server that takes M for m would have refused to create it.
+    assert rules.rules.wants_statements == gone.startswith(("RENAME", "CREATE"))
 
 
 def test_an_engine_follows_its_table() -> None:
@@ -624,7 +625,7 @@ def test_a_group_that_was_skipped_is_known_all_the_same() -> None:
     stopped(rules, text)
     assert rules.group is not None
     rules.rules.skipped(rules.group)
-    assert b'"t","MyISAM"' in rules.rules.state()
+    assert b'"table":"t","engine":"MyISAM"' in rules.rules.state()
 
 
 # ---- what clients write in front of words ------------------------------------------------------------------------------
@@ -679,7 +680,7 @@ def test_a_table_from_before_the_archive_is_what_the_relay_recorded() -> None:
     group = ("BEGIN", "INSERT INTO unheard VALUES (1)", "ROLLBACK")
     kept = [["+BEGIN", "INSERT INTO unheard VALUES (1)", "+COMMIT"]]
     assert (rules.plan(*group), rules.plan(*group)) == (kept, kept)
-    assert recorded.asked == [("d", "unheard")]
+    assert set(recorded.asked) == {("d", "unheard")}
     again = run()
     again.rules.restore(rules.rules.state())
     assert again.plan(*group) == kept
@@ -691,4 +692,4 @@ def test_nothing_is_looked_up_where_the_rules_do_not_stop() -> None:
     rules.plan("BEGIN", "INSERT INTO unheard VALUES (1)", "COMMIT")
     assert recorded.asked == []
     assert stopped(rules, "BEGIN", "INSERT INTO another VALUES (1)", "ROLLBACK").name == "rollback_unclear"
-    assert recorded.asked == [("d", "another")]
+    assert set(recorded.asked) == {("d", "another")}
