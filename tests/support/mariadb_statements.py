@@ -9,10 +9,10 @@ from relay.source_tables.applied_definition import DefiningSession, apply_defini
 from relay.source_tables.programs import KnownProgram
 from relay.source_tables.references import References
 from relay.source_tables.table_book import SourceTables
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 
 MARIADB_10 = "10.11.19-MariaDB-log"
 MARIADB_11 = "11.8.6-MariaDB-log"

@@ -6,17 +6,10 @@ from typing import Final, Protocol
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import OF_ONE_CONNECTION
 from relay.schema_history.tables.source_table import Table, TableName
-from relay.view.rules.group import CannotBeKept, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import OutGroup, SourceGroup
+from relay.view.stops.stop_reason import TableUnknown
 
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
-
-
-class TableUnknown(CannotBeKept):
-    """A group is about a table that the book does not know. `table`: its name."""
-
-    def __init__(self, reason: StopReason, table: TableName) -> None:
-        super().__init__(reason)
-        self.table = table
 
 
 class TablesBefore(Protocol):

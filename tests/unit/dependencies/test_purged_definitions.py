@@ -10,9 +10,6 @@ from random import Random
 import pytest
 
 from relay.archive.storage.files import Buffer, FileLayer
-from relay.dependencies import planned_tables
-from relay.dependencies.planned_tables import NEVER, PlannedTables, shortened, taken_lines
-from relay.dependencies.tables_file import TablesFile, read_tables
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import line, parse_lines, table_line
@@ -22,6 +19,9 @@ from relay.source_tables import table_book
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables
 from relay.source_tables.table_facts import table_facts
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import NEVER, PlannedTables, shortened, taken_lines
+from relay.view.dependencies.tables_file import TablesFile, read_tables
 from tests.support.forgetful_disk import ForgetfulDisk
 
 SCHEMAS = ("d", "e", "D")

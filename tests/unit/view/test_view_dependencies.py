@@ -11,8 +11,8 @@ from protocol.binlog.gtid_event import Gtid
 from protocol.position import Position
 from relay.admin.purge_statements import purge_to, view_reader
 from relay.archive.archive import Archive
-from relay.dependencies import planned_tables
-from relay.dependencies.planned_tables import PlannedTables
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.rules.settings import ViewStart
 from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.translation import FileTranslation

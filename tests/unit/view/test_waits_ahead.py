@@ -11,11 +11,11 @@ import pytest
 
 import relay.view.inspect.waits_ahead as waits_ahead
 from relay.archive.archive import Archive
-from relay.dependencies import planned_tables
-from relay.dependencies.planned_tables import PlannedTables, taken_lines
 from relay.schema_history.schema_record import Line, line, parse_lines, table_line
 from relay.schema_history.tables.source_table import Column, Table, whole_key
 from relay.source_tables.table_facts import table_facts
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import PlannedTables, taken_lines
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.stops_ahead import find_stops
 from relay.view.inspect.waits_ahead import find_waits

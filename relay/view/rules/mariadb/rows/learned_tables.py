@@ -21,7 +21,7 @@ from relay.source_tables.applied_definition import DefiningSession, apply_defini
 from relay.source_tables.known_table import VERSIONED, KnownTable, sequence
 from relay.source_tables.programs import KnownProgram, ProgramName
 from relay.source_tables.table_book import SourceTables
-from relay.view.rules.mariadb.rows import row_stops
+from relay.view.stops import definition_stops
 
 
 class ToldDefinition(NamedTuple):
@@ -169,7 +169,7 @@ def _as_replicas_have(known: KnownTable, replica: Table | None, told: ToldDefini
             len(names) != len(source.columns) and source.type != VERSIONED
         ):
             what = f"the source's table has the columns {', '.join(column.name for column in source.columns)}"
-            row_stops.table_differs((source.schema, source.name), what, names)
+            raise definition_stops.table_differs((source.schema, source.name), what, names)
         own = {column.name.lower(): column for column in source.columns}
         source = replace(source, columns=tuple(_of_both(own, column) for column in replica.columns))
     return known._replace(table=source)
