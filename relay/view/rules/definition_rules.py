@@ -26,6 +26,7 @@ from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.stop_reason import TableUnknown
 
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
@@ -157,10 +158,11 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
         return
     if facts is not None and facts.keeps_rollbacks:
-        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+        why = f"{facts.engine or facts.default_engine} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
+        raise TableUnknown(definition_stops.not_for_innodb(query, why, 0).reason, made.name)
     raise definition_stops.not_for_innodb(query, why, 0)
 
 

@@ -13,6 +13,7 @@ from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable, Statement
 from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -21,7 +22,6 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
-from relay.view.rules.mariadb.statement.known_program import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
 from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
@@ -416,7 +416,7 @@ class _Translation:
         name = words.table_name()
         if exists is not None:
             words.cut(*exists)
-            there = self._known.is_there(name)
+            there = self._known.exists(name)
             if there is None:
                 raise definition_stops.condition_unknown(words.query, name, "ALTER TABLE IF EXISTS")
             if not there:

@@ -224,10 +224,10 @@ def drop_tables(
         else:
             words.cut(first, stop + (words.at_word(stop) == ","))
     tables = [name for name in names if name not in sequences]
-    missing = len(tables) > 1 or any(known.is_there(name) is False for name in tables)
+    missing = len(tables) > 1 or any(known.exists(name) is False for name in tables)
     generated = exists is None and kept and not temporary and _GENERATED.search(raw)
     lenient = words.context.drops_if_exists and exists is None and kept
-    if lenient or (generated and missing and not all(known.is_there(name) for name in tables)):
+    if lenient or (generated and missing and not all(known.exists(name) for name in tables)):
         words.before(start, "IF EXISTS ")
     return kept, sequences
 
@@ -255,7 +255,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
     for (first, _stop), (old, new) in zip(ranges, pairs, strict=True):
         there = True
         if exists is not None:
-            found = True if old in made else known.is_there(old)
+            found = True if old in made else known.exists(old)
             if found is None:
                 raise definition_stops.condition_unknown(words.query, old, "RENAME TABLE IF EXISTS")
             there = found
