@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
 from relay.schema_history.tables.default_text import told_default

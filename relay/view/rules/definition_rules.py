@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable

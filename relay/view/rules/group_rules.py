@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import (
@@ -20,6 +19,7 @@ from protocol.kernel.codes import (
     PRE_GA_WRITE_ROWS_EVENT,
 )
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
