@@ -1,11 +1,37 @@
 """Versions of servers as numbers, and the comments of SQL that are for some of them."""
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
 _ONLY_MYSQLS: Final = range(50_700, 100_000)
 """Versions that only MySQL has. Source: MariaDB 10.11 sql_lex.cc, `lex_one_token`, version comments."""
+
+Version = tuple[int, int]
+"""A series of releases: (5, 6)."""
+EVERY: Final = (0, 0)
+
+
+class KnownSince(NamedTuple):
+    """The series since which servers know a word, EVERY: as long as anybody asked; None: none of that kind does. `until`: the first
+    without it. What came in the middle of a series counts as in all of it."""
+
+    mysql_since: Version | None
+    mysql_until: Version | None
+    mariadb_since: Version | None
+    mariadb_until: Version | None = None
+
+    def in_mysql(self, series: Version) -> bool:
+        """Whether MySQL of this series knows it."""
+        return _is_between(self.mysql_since, series, self.mysql_until)
+
+    def in_mariadb(self, series: Version) -> bool:
+        """Whether MariaDB of this series knows it."""
+        return _is_between(self.mariadb_since, series, self.mariadb_until)
+
+
+def _is_between(since: Version | None, series: Version, until: Version | None) -> bool:
+    return since is not None and since <= series and (until is None or series < until)
 
 
 def version_numbers(server_version: str) -> tuple[int, int, int]:

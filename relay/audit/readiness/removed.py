@@ -2,21 +2,13 @@
 
 from typing import Final
 
+from protocol.sql.server_functions import REMOVED_FROM_MYSQL
+from protocol.sql.server_words import NEW_IN_MARIADB, NEW_IN_MYSQL
 from protocol.statements.expression.tokens import Kind
-from relay.audit.readiness import reserved_words
+from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-_FUNCTIONS_GONE: Final = frozenset((
-    "PASSWORD", "OLD_PASSWORD", "ENCODE", "DECODE", "ENCRYPT", "DES_ENCRYPT", "DES_DECRYPT", "GEOMFROMTEXT", "GEOMETRYFROMTEXT",
-    "GEOMFROMWKB", "GEOMETRYFROMWKB", "POINTFROMTEXT", "POINTFROMWKB", "LINEFROMTEXT", "LINESTRINGFROMTEXT", "LINEFROMWKB",
-    "LINESTRINGFROMWKB", "POLYFROMTEXT", "POLYGONFROMTEXT", "POLYFROMWKB", "POLYGONFROMWKB", "MPOINTFROMTEXT",
-    "MULTIPOINTFROMTEXT", "MLINEFROMTEXT", "MULTILINESTRINGFROMTEXT", "MPOLYFROMTEXT", "MULTIPOLYGONFROMTEXT",
-    "GEOMCOLLFROMTEXT", "GEOMETRYCOLLECTIONFROMTEXT", "ASTEXT", "ASWKT", "ASBINARY", "ASWKB", "GEOMETRYTYPE", "GEOMETRYN",
-    "NUMGEOMETRIES", "NUMPOINTS", "NUMINTERIORRINGS", "INTERIORRINGN", "EXTERIORRING", "POINTN", "STARTPOINT", "ENDPOINT",
-    "GLENGTH", "CENTROID", "ENVELOPE", "ISSIMPLE", "ISEMPTY", "ISCLOSED", "DIMENSION", "SRID", "CONVEXHULL", "MBREQUAL", "AREA",
-    "BUFFER", "CROSSES", "DISTANCE", "DISJOINT", "EQUALS", "INTERSECTS", "OVERLAPS", "TOUCHES", "WITHIN", "CONTAINS", "X", "Y",
-))  # fmt: skip
 _BEFORE_A_TABLE_OR_KEY: Final = frozenset((
     "INTO", "TABLE", "KEY", "INDEX", "FROM", "JOIN", "UPDATE", "REFERENCES", "CONSTRAINT", "UNIQUE", "FULLTEXT", "SPATIAL",
     "EXISTS", "PROCEDURE", "FUNCTION", "CALL", "ON", "IGNORE", "REPLACE", "DELAYED", ".", "ADD", "VIEW",
@@ -27,7 +19,7 @@ _SYSTEM_TABLES_GONE: Final = frozenset(("proc", "event", "host"))
 
 def _calls_what_is_gone(statement: LoggedStatement) -> bool:
     return any(
-        name in _FUNCTIONS_GONE and statement.word(index - 1) not in _BEFORE_A_TABLE_OR_KEY
+        name in REMOVED_FROM_MYSQL and statement.word(index - 1) not in _BEFORE_A_TABLE_OR_KEY
         for name, index in statement.calls()
     ) and not _sets_password_by_function(statement)
 
@@ -188,8 +180,8 @@ CHECKS: Final = (
         _stops(
             "functions_gone",
             "Functions that are gone",
-            "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_)",
-            "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them.",
+            "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_), 9.6 (MD5, SHA1)",
+            "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them; MD5, SHA and SHA1 need a component.",
             "MySQL 8.0 manual, What Is New; error 1305 of 9.7",
         ),
         _calls_what_is_gone,
@@ -297,7 +289,7 @@ CHECKS: Final = (
             "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
             "MySQL manuals, Keywords and Reserved Words; information_schema.KEYWORDS of 9.7",
         ),
-        lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MYSQL_SINCE)),
+        lambda statement: any(True for _ in used_as_names(statement, NEW_IN_MYSQL)),
     ),
     StatementCheck(
         Check(
@@ -309,7 +301,7 @@ CHECKS: Final = (
             "MariaDB manual, Reserved Words; error 1064 of 11.8",
             (MARIADB,),
         ),
-        lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MARIADB)),
+        lambda statement: any(True for _ in used_as_names(statement, NEW_IN_MARIADB)),
     ),
     StatementCheck(
         Check(

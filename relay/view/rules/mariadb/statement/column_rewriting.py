@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.server_functions import NOW_FUNCTIONS, SEQUENCE_FUNCTIONS
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
@@ -11,7 +12,6 @@ from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
-from relay.view.rules.mariadb.statement.mysql_words import SEQUENCE_FUNCTIONS
 
 # fmt: off
 _NUMBERS: Final = frozenset((
@@ -30,7 +30,6 @@ GEOMETRIES: Final = frozenset((
     "GEOMCOLLECTION",
 ))
 _OF_MARIADB: Final = {"UUID": "BINARY(16)", "INET6": "BINARY(16)", "INET4": "BINARY(4)"}
-_NOW: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!:~")
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 # fmt: on
@@ -300,7 +299,7 @@ class ColumnRewriting:
             self._default()
         elif word == "ON" and words.word(1) == "UPDATE":
             words.at += 2
-            if words.word() not in _NOW:
+            if words.word() not in NOW_FUNCTIONS:
                 raise NotSure("ON UPDATE of another value than the time")
             words.take()
             if words.word() == "(":
@@ -363,7 +362,7 @@ class ColumnRewriting:
             words.behind(stop - 1, ")")
 
     def _is_time(self, start: int) -> bool:
-        return self._words.at_word(start) in _NOW and self.column.type in _NOW_TYPES
+        return self._words.at_word(start) in NOW_FUNCTIONS and self.column.type in _NOW_TYPES
 
     def _converted_default(self, start: int, stop: int) -> None:
         """A value of a type that becomes bytes."""
@@ -409,7 +408,12 @@ class ColumnRewriting:
                 words.take()
             if words.word() == "(":
                 words.skip_brackets()
-            elif words.at_word(words.at - 1) not in _NOW | {"CURRENT_USER", "CURRENT_DATE", "CURRENT_TIME", "CURDATE"}:
+            elif words.at_word(words.at - 1) not in NOW_FUNCTIONS | {
+                "CURRENT_USER",
+                "CURRENT_DATE",
+                "CURRENT_TIME",
+                "CURDATE",
+            }:
                 raise NotSure(f"the default {words.tokens[start].text}")
             return True, False
         raise NotSure(f"the default {words.peek().text}")

@@ -5,18 +5,12 @@ from collections.abc import Callable
 from typing import Final
 
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.server_functions import MYSQL_KEYWORDS, SEQUENCE_FUNCTIONS, SERVER_FUNCTIONS, WINDOW_FUNCTIONS
+from protocol.sql.server_words import ONLY_MYSQLS
 from relay.view.rules.mariadb.differences.differing_functions import is_called
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
-from relay.view.rules.mariadb.statement.mysql_words import (
-    MISSING_FUNCTIONS,
-    MISSING_KEYWORDS,
-    MISSING_SINCE_9_6,
-    RESERVED_WORDS,
-    SEQUENCE_FUNCTIONS,
-    WINDOW_FUNCTIONS,
-)
 
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
 _KEYWORD_BEHIND: Final = {
@@ -46,12 +40,12 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
             continue
         word = token.upper
         duplicate = duplicate or word == "DUPLICATE"
-        if word in RESERVED_WORDS and not _is_keyword(words, index):
+        if word in ONLY_MYSQLS and not _is_keyword(words, index):
             words.quote(index)
         if is_called(words, index):
-            _check_function(words, index, is_program)
             if word in SEQUENCE_FUNCTIONS:
                 statement_stops.syntax_unknown(words.context, words.query, f"sequences ({token.text})")
+            _check_function(words, index, is_program)
         if word in ("VALUES", "VALUE"):
             _values(words, index, duplicate)
         elif word in _RULES:
@@ -60,9 +54,10 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
 
 def _check_function(words: EditableStatement, index: int, is_program: bool) -> None:
     token = words.tokens[index]
-    if token.upper not in MISSING_FUNCTIONS and (token.upper not in MISSING_SINCE_9_6 or words.context.target < (9, 6)):
+    known = SERVER_FUNCTIONS.get(token.upper)
+    if known is None or known.mariadb_since is None or known.in_mysql(words.context.target):
         return
-    if token.upper in MISSING_KEYWORDS:
+    if token.upper in MYSQL_KEYWORDS:
         _stop(words, f"the function {token.text}")
     if not is_program:
         _stop(words, f"the function {token.text}", statement_stops.NO_SUCH_FUNCTION)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from protocol.sql.server_functions import SERVER_FUNCTIONS
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import NewClause, Target
 from relay.view.rules.targets.known.target_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
-from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
 from relay.view.rules.targets.statement.parentheses import closing, enclosing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
 
@@ -114,10 +114,11 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
     yield from _of_writes(statement)
     yield from _casts(statement)
     for index, word in enumerate(statement.words):
-        if word.kind is not Kind.WORD or word.text not in FIRST_WITH_FUNCTION or statement.word(index + 1) != "(":
+        since = SERVER_FUNCTIONS[word.text].mysql_since if word.text in SERVER_FUNCTIONS else None
+        if word.kind is not Kind.WORD or since is None or statement.word(index + 1) != "(":
             continue
         if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
-            yield FIRST_WITH_FUNCTION[word.text], f"the function {word.text}", NO_SUCH_FUNCTION
+            yield since, f"the function {word.text}", NO_SUCH_FUNCTION
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
