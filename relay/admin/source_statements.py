@@ -48,9 +48,7 @@ def check_channel(channel: str, dialect: Dialect) -> None:
     if not channel:
         return
     if dialect.is_mariadb:
-        raise StatementRefused(
-            ErrorCode.WARN_NO_MASTER_INFO, f"There is no master connection '{shown(channel, 64)}'"
-        )
+        raise StatementRefused(ErrorCode.WARN_NO_MASTER_INFO, f"There is no master connection '{shown(channel, 64)}'")
     word = dialect.replica_word.capitalize()
     raise StatementRefused(
         ErrorCode.ER_SLAVE_CHANNEL_DOES_NOT_EXIST, f"{word} channel '{shown(channel, 64)}' does not exist."

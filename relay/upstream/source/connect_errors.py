@@ -32,7 +32,7 @@ _OF_THE_CLIENT: Final = (ErrorCode.CR_CONN_HOST_ERROR, ErrorCode.CR_SERVER_LOST)
 _SHOWN_BYTES: Final = 24
 ITS_LOG: Final = "Look at the error log of the server there."
 # What a server says in place of a greeting, or of a login's verdict, that a later try may find otherwise.
-_FOR_NOW: Final = {
+_FOR_NOW: Final[dict[int, str]] = {
     ErrorCode.ER_CON_COUNT_ERROR: "Raise max_connections there, or end connections that nobody needs.",
     ErrorCode.ER_SERVER_SHUTDOWN: "It is going down; it is tried again.",
     ErrorCode.ER_HOST_IS_BLOCKED: "On the source: FLUSH HOSTS, or mysqladmin flush-hosts; its error log names the failures.",

@@ -114,11 +114,11 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
     yield from _of_writes(statement)
     yield from _casts(statement)
     for index, word in enumerate(statement.words):
-        since = SERVER_FUNCTIONS[word.text].mysql_since if word.text in SERVER_FUNCTIONS else None
-        if word.kind is not Kind.WORD or since is None or statement.word(index + 1) != "(":
+        known = SERVER_FUNCTIONS.get(word.text) if word.kind is Kind.WORD else None
+        if known is None or known.mysql_since is None or statement.word(index + 1) != "(":
             continue
         if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
-            yield since, f"the function {word.text}", NO_SUCH_FUNCTION
+            yield known.mysql_since, f"the function {word.text}", NO_SUCH_FUNCTION
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
