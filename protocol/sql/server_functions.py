@@ -80,13 +80,11 @@ SERVER_FUNCTIONS: Final = {name: KnownSince(*row) for *row, names in _ROWS for n
 def functions_of(server_version: str) -> frozenset[str]:
     """The functions of a server of this version, in upper case; those of all servers, for a text that is no version."""
     series = version_numbers(server_version)[:2]
-    mariadb = "mariadb" in server_version.lower()
-    return frozenset(
-        name
-        for name, known in SERVER_FUNCTIONS.items()
-        if (mariadb or (known.in_mysql(series) and (series != EVERY or not known.mysql_until)))
-        and (known.in_mariadb(series) or not (mariadb or series == EVERY))
-    )
+    if "mariadb" in server_version.lower():
+        return frozenset(name for name, known in SERVER_FUNCTIONS.items() if known.in_mariadb(series))
+    if series == EVERY:
+        return frozenset(name for name, known in SERVER_FUNCTIONS.items() if known == KnownSince(EVERY, None, EVERY))
+    return frozenset(name for name, known in SERVER_FUNCTIONS.items() if known.in_mysql(series))
 
 
 REMOVED_FROM_MYSQL: Final = frozenset(name for name, known in SERVER_FUNCTIONS.items() if known.mysql_until is not None)
@@ -103,13 +101,13 @@ AGGREGATE_FUNCTIONS: Final = frozenset((
 WINDOW_FUNCTIONS: Final = frozenset((
     "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE", "NTILE", "PERCENT_RANK", "RANK",
 ))  # fmt: skip
-"""Those whose names MySQL reserves, and MariaDB does not. Source: MySQL 9.7 manual, Window Function Descriptions."""
+"""The window functions whose names MySQL reserves and MariaDB does not. Source: MySQL 9.7 manual, Window Function Descriptions."""
 NOW_FUNCTIONS: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 """The names of one function. Source: manuals of both, NOW()."""
 CLOCK_FUNCTIONS: Final = NOW_FUNCTIONS | {"SYSDATE", "CURTIME", "CURRENT_TIME", "UTC_TIME", "UTC_TIMESTAMP"}
 """Those that take a number of digits for fractions of a second, since 5.6.4. Source: MySQL 5.6 manual, Fractional Seconds."""
 TIME_UNITS: Final = frozenset(("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"))
-"""Of INTERVAL, simple ones. Source: MySQL 9.7 manual, Temporal Intervals."""
+"""The units of INTERVAL that are one number. Source: MySQL 9.7 manual, Temporal Intervals."""
 _BY_THE_SESSION: Final = frozenset((
     "CURRENT_USER", "FOUND_ROWS", "RAND", "RANDOM_BYTES", "ROW_COUNT", "SESSION_USER", "SYSDATE", "SYSTEM_USER", "USER", "UUID",
     "UUID_SHORT", "VERSION",

@@ -13,8 +13,8 @@ EVERY: Final = (0, 0)
 
 
 class KnownSince(NamedTuple):
-    """The series since which servers know a word, EVERY: as long as anybody asked; None: none of that kind does. `until`: the first
-    without it. What came in the middle of a series counts as in all of it."""
+    """The series since which servers know a word. EVERY: since before the oldest that was asked; None: no server of that kind knows it;
+    `until`: the first series without it. A word that came in the middle of a series counts for all of it."""
 
     mysql_since: Version | None
     mysql_until: Version | None
@@ -22,11 +22,11 @@ class KnownSince(NamedTuple):
     mariadb_until: Version | None = None
 
     def in_mysql(self, series: Version) -> bool:
-        """Whether MySQL of this series knows it."""
+        """Return True if MySQL of this series knows it."""
         return _is_between(self.mysql_since, series, self.mysql_until)
 
     def in_mariadb(self, series: Version) -> bool:
-        """Whether MariaDB of this series knows it."""
+        """Return True if MariaDB of this series knows it."""
         return _is_between(self.mariadb_since, series, self.mariadb_until)
 
 
@@ -47,5 +47,5 @@ def version_id(server_version: str) -> int:
 
 
 def is_only_mysqls(comment_version: int) -> bool:
-    """Whether MariaDB skips what `/*!` and this version begin; it runs the same behind `/*M!`."""
+    """Return True if MariaDB skips a comment that begins with `/*!` and this version; with `/*M!` it runs the same."""
     return comment_version in _ONLY_MYSQLS
