@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.default_text import told_default
@@ -40,7 +41,7 @@ _KeyPart = tuple[int, str, bool, int | None]
 """Place, column, whether it is unique, prefix."""
 
 
-class TooManyColumns(Exception):
+class TooManyColumns(RelayError):
     """A schema that is left out."""
 
 

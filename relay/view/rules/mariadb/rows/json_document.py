@@ -10,7 +10,7 @@ import math
 import struct
 from typing import Final
 
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, RelayError
 
 _SMALL_OBJECT: Final = 0
 _LARGE_OBJECT: Final = 1
@@ -36,7 +36,7 @@ _DIGITS_OF_U64: Final = 20
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
-class NotJson(Exception):
+class NotJson(RelayError):
     """MySQL takes the text for no JSON, or for one that it does not store. error: its number."""
 
     def __init__(self, why: str, error: int = ErrorCode.ER_INVALID_JSON_TEXT_IN_PARAM) -> None:
