@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.errors import ErrorCode
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
@@ -165,12 +166,12 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
     if named in _GONE:
-        raise definition_stops.engine_missing(query, made.engine, 1286)
+        raise definition_stops.engine_missing(query, made.engine, ErrorCode.ER_UNKNOWN_STORAGE_ENGINE)
     if made.temporary:
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or "UNION" in made.options):
-        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in _TO_INNODB | _MERGE and not becomes_innodb
@@ -237,5 +238,7 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
             raise definition_stops.not_for_innodb(
-                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+                query,
+                f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs",
+                ErrorCode.ER_WRONG_AUTO_KEY,
             )

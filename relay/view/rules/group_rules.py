@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from protocol.binlog.schema.definition_statement import begins_definition
-from protocol.errors import ProtocolError
+from protocol.errors import ErrorCode, ProtocolError
 from protocol.kernel.codes import (
     ANNOTATE_ROWS_EVENT,
     CREATE_FILE_EVENT,
@@ -309,11 +309,15 @@ class _Planned:
         for part in self._left():
             self._check(part)
             if self._commits(part):
-                raise transaction_stops.xa_changes_plain_tables(part.query, [], 1787)
+                raise transaction_stops.xa_changes_plain_tables(
+                    part.query, [], ErrorCode.ER_GTID_UNSAFE_CREATE_DROP_TEMPORARY_TABLE_IN_TRANSACTION
+                )
             if self._settings.engines == "innodb" or self._splits:
                 kept = changes_without_transactions(part, self._engines)
                 if kept:
-                    raise transaction_stops.xa_changes_plain_tables(part.query, kept, 1785 if self._splits else 0)
+                    raise transaction_stops.xa_changes_plain_tables(
+                        part.query, kept, ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE if self._splits else 0
+                    )
 
     @property
     def _lacks_begin(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.server_functions import NOW_FUNCTIONS, SEQUENCE_FUNCTIONS
 from relay.schema_history.tables.references_clause import read_references
@@ -34,8 +35,6 @@ _OPERATORS: Final = frozenset("+-*/%|&^<>=!:~")
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 # fmt: on
 _MOST_DIGITS_BEHIND_POINT: Final = 30
-_SCALE_ERROR: Final = 1425
-_YEAR_ERROR: Final = 1818
 JSON_TEXT: Final = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 
@@ -115,7 +114,9 @@ class ColumnRewriting:
             words.take()
             digits = self._brackets()
             if word == "YEAR" and digits == "2":
-                raise definition_stops.clause_unknown(words.context.target_title, words.query, "YEAR(2)", _YEAR_ERROR)
+                raise definition_stops.clause_unknown(
+                    words.context.target_title, words.query, "YEAR(2)", ErrorCode.ER_INVALID_YEAR_COLUMN_LENGTH
+                )
             if word != "YEAR":
                 column.digits = int(digits or 0)
             words.accept_any("UNSIGNED", "ZEROFILL")
@@ -194,7 +195,7 @@ class ColumnRewriting:
                     words.context.target_title,
                     words.query,
                     f"more than {_MOST_DIGITS_BEHIND_POINT} digits behind the point",
-                    _SCALE_ERROR,
+                    ErrorCode.ER_TOO_BIG_SCALE,
                 )
             words.at += 5
         else:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.server_functions import MYSQL_KEYWORDS, SEQUENCE_FUNCTIONS, SERVER_FUNCTIONS, WINDOW_FUNCTIONS
 from protocol.sql.server_words import ONLY_MYSQLS
@@ -62,11 +63,11 @@ def _check_function(words: EditableStatement, index: int, is_program: bool) -> N
     if token.upper in MYSQL_KEYWORDS:
         _stop(words, f"the function {token.text}")
     if not is_program:
-        _stop(words, f"the function {token.text}", statement_stops.NO_SUCH_FUNCTION)
+        _stop(words, f"the function {token.text}", ErrorCode.ER_SP_DOES_NOT_EXIST)
     words.reports.append(f"the function {token.text}, which {words.context.target_title} does not have")
 
 
-def _stop(words: EditableStatement, what: str, error: int = statement_stops.SYNTAX_ERROR) -> None:
+def _stop(words: EditableStatement, what: str, error: int = ErrorCode.ER_PARSE_ERROR) -> None:
     raise statement_stops.syntax_unknown(words.context.target_title, words.query, what, error)
 
 
@@ -74,7 +75,7 @@ def _check_sequence_table(words: EditableStatement, index: int) -> None:
     name = words.tokens[index].text
     before = words.at_word(index - 1)
     if _SEQUENCE_TABLE.fullmatch(name) and before in ("FROM", "JOIN", ",", "."):
-        _stop(words, f"the table {name}, which MariaDB makes up", statement_stops.NO_SUCH_TABLE)
+        _stop(words, f"the table {name}, which MariaDB makes up", ErrorCode.ER_NO_SUCH_TABLE)
 
 
 def _is_keyword(words: EditableStatement, index: int) -> bool:
