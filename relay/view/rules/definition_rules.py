@@ -11,6 +11,13 @@ from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
+from relay.view.rules.differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -21,13 +28,12 @@ from relay.view.rules.statement.table_definition import TableDefinition, TextEdi
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
 
-_TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     _DEFINES
     + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
-    + "|".join(sorted(_TO_INNODB)).encode()
+    + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -43,11 +49,8 @@ _CHECKS_SINCE: Final = (8, 0, 16)
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
 """REFERENCES behind a column makes a foreign key; servers before read and forget it."""
 _MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
-_GONE: Final = names_of_engines(lambda engine: engine.name == "federated")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
 """Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
-_PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
-_TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
@@ -165,8 +168,7 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
-    if named in _GONE:
-        raise definition_stops.engine_missing(query, made.engine, ErrorCode.ER_UNKNOWN_STORAGE_ENGINE)
+    _refuse(ENGINE_MISSING, query, made, settings)
     if made.temporary:
         return
     becomes_innodb = settings.engines == "innodb"
@@ -174,21 +176,26 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
         raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
-            refused = named in _TO_INNODB | _MERGE and not becomes_innodb
+            refused = named in TO_INNODB | _MERGE and not becomes_innodb
         else:
             refused = settings.gtids != "anonymous"
         if refused:
             raise definition_stops.create_select(query, made.engine or "a table")
-    if becomes_innodb:
-        return
-    plain = next((one for one in map(query.name, (at.value for at in made.engines)) if one.lower() in _TO_INNODB), None)
-    if made.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
-        raise definition_stops.partitions(query, plain)
+    if not becomes_innodb:
+        _refuse(PARTITIONED_ENGINE, query, made, settings)
+
+
+def _refuse(
+    difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
+) -> None:
+    """Raises: CannotBeKept for what the target refuses."""
+    found = difference.finds(query, made) if settings.target_version >= difference.since else ""
+    if found and difference.stop is not None:
+        raise difference.stop(query, found)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """TYPE= of 4.x and 5.0, which servers from 5.5 on do not understand, is ENGINE=."""
-    if settings.target_version < _TYPE_OPTION_UNTIL:
+    if settings.target_version < TYPE_OPTION.since:
         return []
     return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
 
@@ -198,7 +205,7 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
     edits = list(edits)
     changes = False
     for one in made.engines:
-        if query.name(one.value).lower() in _TO_INNODB:
+        if query.name(one.value).lower() in TO_INNODB:
             changes = True
             edits.append(TextEdit(one.value.start, one.value.stop, b"InnoDB"))
     default_changes = made.verb == "CREATE" and not made.engine and default_engine(query.server_version) == "MyISAM"
