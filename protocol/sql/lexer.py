@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
 from protocol.errors import RelayError
+from protocol.sql.server_version import is_only_mysqls, version_id, version_numbers
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -206,12 +206,12 @@ def _is_read(mark: str, digits: str, server_version: str) -> bool:
         return False
     if not digits:
         return True
-    numbers = version_numbers(server_version) if server_version else (0, 0, 0)
+    numbers = version_numbers(server_version)
     if numbers == (0, 0, 0) or len(digits) not in (5, 6):
         raise NotSure("a comment for some versions, and it is not known which the server has")
     if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
         raise NotSure("a comment whose version the server reads otherwise")
     version = int(digits)
-    if mariadb and not mark and 50700 <= version <= 99999:
+    if mariadb and not mark and is_only_mysqls(version):
         return False
-    return version <= numbers[0] * 10000 + numbers[1] * 100 + numbers[2]
+    return version <= version_id(server_version)

@@ -16,13 +16,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
 from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from protocol.sql.lexer import LINE_COMMENT
+from protocol.sql.server_version import is_only_mysqls
 from protocol.statements.session.facts import SourceFacts
 from protocol.statements.session.refusals import not_understood, too_long
 
@@ -15,9 +16,6 @@ _MAX_TOKENS: Final = 1024
 MAX_CHARACTERS: Final = 65536
 """Of a statement."""
 _MOST_BYTES_OF_A_CHARACTER: Final = 4
-# Versions that only MySQL has, by which it means what MariaDB does not know.
-_FIRST_OF_MYSQL_ONLY: Final = 50700
-_LAST_OF_MYSQL_ONLY: Final = 99999
 
 
 def check_size(text: bytes) -> None:
@@ -171,7 +169,7 @@ def _is_for(opening: str, since: str | None, facts: SourceFacts) -> bool:
     if since is None:
         return True
     major, minor, patch = facts.version_numbers
-    if facts.is_mariadb and not of_mariadb and _FIRST_OF_MYSQL_ONLY <= int(since) <= _LAST_OF_MYSQL_ONLY:
+    if facts.is_mariadb and not of_mariadb and is_only_mysqls(int(since)):
         return False
     return major * 10000 + minor * 100 + patch >= int(since)
 

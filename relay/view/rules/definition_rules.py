@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.errors import ErrorCode
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
@@ -174,7 +175,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or "UNION" in made.options):
-        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in TO_INNODB | _MERGE and not becomes_innodb
@@ -246,5 +247,7 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
             raise definition_stops.not_for_innodb(
-                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+                query,
+                f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs",
+                ErrorCode.ER_WRONG_AUTO_KEY,
             )

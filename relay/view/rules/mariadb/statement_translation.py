@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.gaps import LINE_COMMENT_BYTES
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
@@ -176,7 +177,9 @@ class _Translation:
             if words.word(1) not in ("TABLES", "TABLE", "PRIVILEGES", "LOCAL", "NO_WRITE_TO_BINLOG"):
                 self._left_out = NOTHING
         elif word in ("INSTALL", "UNINSTALL"):
-            raise statement_stops.syntax_unknown(words.context.target_title, words.query, "MariaDB's plugins", 1126)
+            raise statement_stops.syntax_unknown(
+                words.context.target_title, words.query, "MariaDB's plugins", ErrorCode.ER_CANT_OPEN_LIBRARY
+            )
         elif words.ended:
             return
         else:

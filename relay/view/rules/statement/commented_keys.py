@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from protocol.sql.lexer import LINE_COMMENT, SqlToken, sql_tokens
+from protocol.sql.server_functions import NOW_FUNCTIONS
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.table_definition import TableDefinition
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
 _COMMENT: Final = re.compile(rf"{LINE_COMMENT}|(/\*!)|/\*.*?\*/|(\*/)", re.DOTALL)
-_NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
@@ -45,7 +45,7 @@ def _commented(text: str, tokens: list[SqlToken]) -> Iterator[int]:
 def _is_of_key(tokens: list[SqlToken], at: int) -> bool:
     """Whether the word belongs to a foreign key wherever it stands."""
     if is_word(tokens[at], "ON") and is_word(tokens[at + 1], "DELETE", "UPDATE"):
-        return not is_word(tokens[at + 2], *_NOW)
+        return not is_word(tokens[at + 2], *NOW_FUNCTIONS)
     return is_word(tokens[at], "FOREIGN", "REFERENCES", "MATCH", "CASCADE")
 
 

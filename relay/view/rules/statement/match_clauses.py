@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.references_clause import ReferencesClause
 from relay.schema_history.tables.server_dialect import ServerDialect
 from relay.view.rules.statement.logged_query import LoggedQuery

@@ -4,8 +4,8 @@ from functools import cached_property
 from typing import Final
 
 from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.server_words import ONLY_MYSQLS
 from relay.view.rules.mariadb.statement.brackets import Brackets
-from relay.view.rules.mariadb.statement.mysql_words import RESERVED_WORDS
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.statement_words import StatementWords
@@ -81,7 +81,7 @@ class EditableStatement(StatementWords):
     def quote(self, index: int) -> None:
         """The word is a name: quoted where MySQL has reserved it."""
         token = self.tokens[index]
-        if token.kind is not TokenKind.WORD or token.upper not in RESERVED_WORDS or index in self._quoted:
+        if token.kind is not TokenKind.WORD or token.upper not in ONLY_MYSQLS or index in self._quoted:
             return
         if index and self.tokens[index - 1].upper in (".", "@"):
             return

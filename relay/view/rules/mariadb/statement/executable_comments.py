@@ -7,13 +7,12 @@ made with such a comment left as it is has fewer columns at the replica, in sile
 import re
 from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
 from protocol.sql.lexer import LINE_COMMENT, NotSure
+from protocol.sql.server_version import is_only_mysqls, version_id
 from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
 
-_FIRST_OF_MYSQL: Final = 50_700
 _LAST_OF_MYSQL: Final = 99_999
 _HINTED: Final = re.compile(r"(?:SELECT|INSERT|REPLACE|UPDATE|DELETE)\s*+\Z", re.IGNORECASE)
 _LONGEST_HINTED: Final = 64
@@ -98,7 +97,4 @@ def _number(digits: str) -> int:
 
 
 def _is_read(number: int, server_version: str) -> bool:
-    if _FIRST_OF_MYSQL <= number <= _LAST_OF_MYSQL:
-        return False
-    numbers = version_numbers(server_version)
-    return number <= numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]
+    return number <= version_id(server_version) and not is_only_mysqls(number)
