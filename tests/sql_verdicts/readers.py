@@ -26,7 +26,6 @@ from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.dependencies import definitions_passed
 from relay.export import filtered_transaction
 from relay.export.table_choice import TableChoice
 from relay.feed import xa_commits
@@ -44,6 +43,7 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
+from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group import CannotBeKept
