@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
+from protocol.errors import RelayError
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -88,7 +89,7 @@ _LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False
 """One row of an INSERT that has literals only, with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
 
 
-class NotSure(Exception):
+class NotSure(RelayError):
     """A statement of which it cannot be told for certain what it does. at: the place in its text, where the lexer raised it."""
 
     def __init__(self, why: str, at: int = 0) -> None:

@@ -22,6 +22,7 @@ class LoggedStatement(SqlWords):
         read_as = ReadAs(sql_mode=sql_mode, any_server=True, blank="\xa0", is_lenient=True, most=MOST_TOKENS)
         read = sql_text(text, read_as)
         super().__init__(with_variables(read.tokens))
+        self.text = text
         self.schema = schema
         self.sql_mode = sql_mode
         self.seeds = seeds

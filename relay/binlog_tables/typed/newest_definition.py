@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from protocol.errors import Malformed
+from protocol.errors import Malformed, RelayError
 from protocol.position import Position
 from relay.binlog_tables.plan.places import Places
 from relay.binlog_tables.plan.recorded import told_schema
@@ -11,7 +11,7 @@ from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table
 
 
-class ColumnsUntold(ValueError):
+class ColumnsUntold(RelayError):
     """Nobody told a table's columns. `str()` says where that was looked for, and what to do."""
 
 
