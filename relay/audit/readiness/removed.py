@@ -40,7 +40,7 @@ def _grants_with_account_options(statement: LoggedStatement) -> bool:
     return statement.verb == "GRANT" and (
         statement.has("IDENTIFIED")
         or statement.has("REQUIRE")
-        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.tokens)))
+        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.words)))
     )
 
 
@@ -50,14 +50,14 @@ def _grants_only(statement: LoggedStatement) -> bool:
 
 def _has_old_plugin(statement: LoggedStatement) -> bool:
     return statement.verb != "GRANT" and any(
-        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places_of("IDENTIFIED", "WITH")
+        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places("IDENTIFIED", "WITH")
     )
 
 
 def _orders_groups(statement: LoggedStatement) -> bool:
-    for start in statement.places_of("GROUP", "BY"):
+    for start in statement.places("GROUP", "BY"):
         depth = 0
-        for index in range(start + 2, len(statement.tokens)):
+        for index in range(start + 2, len(statement.words)):
             word = statement.word(index)
             if word == "(":
                 depth += 1
@@ -85,7 +85,7 @@ def system_tables(statement: LoggedStatement) -> list[str]:
     )
     return [
         statement.name(index + 2)
-        for index in range(len(statement.tokens))
+        for index in range(len(statement.words))
         if statement.name(index) == "mysql"
         and statement.word(index + 1) == "."
         and statement.name(index + 2)
@@ -147,7 +147,7 @@ CHECKS: Final = (
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=_orders_groups),
     Check("null_escape", Effect.STOPS, "\\N for NULL", "MySQL 8.0 and later",
         "Error 1064. It is still understood in the files of LOAD DATA.",
-        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: "\\N" in statement.upper),
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("\\", "N")),
     Check("flush_gone", Effect.STOPS, "FLUSH QUERY CACHE, HOSTS or DES_KEY_FILE", "MySQL 8.0 and later (HOSTS: 8.4)",
         "Error 1064. Skip the statement: it changes no data.",
         "MySQL 8.0 and 8.4 manuals, FLUSH; error 1064 of 9.7", finds=_flushes_what_is_gone),

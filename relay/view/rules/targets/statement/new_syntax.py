@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from protocol.errors import ErrorCode
+from protocol.sql.lexer import TokenKind
 from protocol.sql.server_functions import SERVER_FUNCTIONS
 from relay.view.rules.targets.known.target import NewClause, Target
-from relay.view.rules.targets.statement.parentheses import closing, enclosing
-from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops import statement_stops
 
 # Words that a statement begins with.
@@ -36,8 +36,8 @@ _PAIRS: Final[tuple[NewClause, ...]] = (
     (("GET", "STACKED", "DIAGNOSTICS"), (5, 7), "GET STACKED DIAGNOSTICS"),
     (("EACH", "ROW", "FOLLOWS"), (5, 7), "an order of triggers"),
     (("EACH", "ROW", "PRECEDES"), (5, 7), "an order of triggers"),
-    (("->",), (5, 7), "-> for values inside of JSON"),
-    (("->>",), (5, 7), "->> for values inside of JSON"),
+    (("-", ">", ">"), (5, 7), "->> for values inside of JSON"),
+    (("-", ">"), (5, 7), "-> for values inside of JSON"),
     ((")", "OVER"), (8, 0), "window functions"),
     (("LATERAL", "("), (8, 0), "LATERAL"),
     (("MEMBER", "OF", "("), (8, 0), "MEMBER OF"),
@@ -90,8 +90,8 @@ def common_table_at(statement: SourceStatement) -> int | None:
             return index
         behind = index + 2
         if statement.word(behind) == "(":
-            behind = closing(statement, behind) + 1
-        if statement.name(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
+            behind = statement.brackets.closing(behind) + 1
+        if statement.text_at(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
             return index
     return None
 
@@ -114,16 +114,16 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
     yield from _of_writes(statement)
     yield from _casts(statement)
     for index, word in enumerate(statement.words):
-        known = SERVER_FUNCTIONS.get(word.text) if word.kind is Kind.WORD else None
+        known = SERVER_FUNCTIONS.get(word.upper) if word.kind is TokenKind.WORD else None
         if known is None or known.mysql_since is None or statement.word(index + 1) != "(":
             continue
         if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
-            yield known.mysql_since, f"the function {word.text}", ErrorCode.ER_SP_DOES_NOT_EXIST
+            yield known.mysql_since, f"the function {word.upper}", ErrorCode.ER_SP_DOES_NOT_EXIST
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
     """Whether a quoted name, or a literal, stands in front: no keyword."""
-    return index > 0 and statement.words[index - 1].kind not in (Kind.WORD, Kind.SYMBOL)
+    return index > 0 and statement.words[index - 1].kind not in (TokenKind.WORD, TokenKind.SYMBOL)
 
 
 def _is_indexed(statement: SourceStatement, index: int) -> bool:
@@ -172,13 +172,12 @@ def _has_table_alias(statement: SourceStatement) -> bool:
         behind += 2
     if behind >= len(statement.words):
         return False
-    return statement.words[behind].kind is Kind.NAME or statement.word(behind) not in _BEHIND_TABLE
+    return statement.words[behind].kind is TokenKind.NAME or statement.word(behind) not in _BEHIND_TABLE
 
 
 def _casts(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
     places = [index for index in statement.places("AS") if statement.word(index + 1) in _CASTS]
-    around = enclosing(statement) if places else []
     for index in places:
-        if statement.word(around[index] - 1) == "CAST":
+        if statement.word(statement.brackets.opening(index) - 1) == "CAST":
             kind = statement.word(index + 1)
             yield _CASTS[kind], f"CAST to {kind}", ErrorCode.ER_PARSE_ERROR
