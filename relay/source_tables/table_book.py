@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from relay.schema_history.tables.altered_keys import renamed_foreign_keys
 from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
@@ -22,7 +23,7 @@ _MOST_NAMES: Final = 100_000
 _Change = tuple[dict[Any, Any], Any, Any]
 
 
-class KeptTablesUnreadable(ValueError):
+class KeptTablesUnreadable(RelayError):
     """What was kept of the tables has another version, or is damaged."""
 
 
