@@ -54,15 +54,15 @@ class Source(Protocol):
         """Return the present status of the upstream side."""
 
     async def start(self) -> bool:
-        """Start it. False: it runs already. Raises: SourceRefused."""
+        """Start it. False: it runs already. Raises: StatementRefused."""
 
     async def stop(self) -> bool:
-        """Stop it. False: it does not run. Raises: SourceRefused."""
+        """Stop it. False: it does not run. Raises: StatementRefused."""
 
     async def change(self, change: SourceChange) -> None:
-        """Change it. Raises: SourceRefused."""
+        """Change it. Raises: StatementRefused."""
 
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """Return what is missing, and whether the archive has continued after it by now. Raises: SourceRefused."""
+        """Return what is missing, and whether the archive has continued after it by now. Raises: StatementRefused."""

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ErrorCode
+from protocol.sql.server_version import version_numbers
 from protocol.statements import SourceFacts
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
@@ -143,7 +143,7 @@ class ServedArchive:
             text = "binlog-relay had not heard from its source when this connection began, and has now: connect again"
         else:
             text = f"binlog-relay has not heard from its source yet: {self.source.trouble() or 'try again'}"
-        return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).message
+        return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).what
 
     def shown_server_id(self, generation: Generation) -> int:
         """Return the server_id that replicas are shown for the source of these binlogs."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.server_version import version_numbers
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
@@ -172,7 +172,7 @@ def _wrong_row(
         place = _boundary(one["file"], position, _ends(transactions), start)
         stop = _unreadable(one, place, reading)
         if one["schema"] is not None:
-            stop = table_stop(one["finding"], stop.place, ".".join(key), stop.text)
+            stop = table_stop(one["finding"], stop.place, ".".join(key), stop.what)
         return place, stop
     unnamed = rows.filter(pc.equal(rows.column("named"), "none")).select(["file", "transaction", "schema", "table"])
     for one in unnamed.group_by(unnamed.column_names, use_threads=False).aggregate([]).to_pylist():

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
@@ -37,10 +38,6 @@ from relay.upstream.source_account import take_accounts
 
 log = structlog.get_logger()
 
-# As servers say it: ER_SLAVE_MUST_STOP, ER_WRONG_ARGUMENTS, ER_MASTER_INFO's neighbour for options that do not go together.
-ER_MUST_STOP: Final = 1198
-ER_WRONG_ARGUMENTS: Final = 1210
-ER_UNKNOWN: Final = 1105
 _CANCEL_AGAIN_S: Final = 0.2
 # So long it is waited for the first file behind a gap: who accepted it sees that it has begun.
 _GAP_BEGINS_S: Final = 10.0
@@ -73,15 +70,6 @@ class SourceChange:
 
     def __repr__(self) -> str:
         return f"SourceChange(host={self.host!r}, port={self.port!r}, user={self.user!r})"
-
-
-class SourceRefused(Exception):
-    """A statement about the source that is not carried out. `number` is the error a server would send."""
-
-    def __init__(self, number: int, text: str) -> None:
-        super().__init__(text)
-        self.number = number
-        self.text = text
 
 
 class SourceControl:
@@ -235,17 +223,17 @@ class SourceControl:
         """CHANGE MASTER TO: another source, or another address, account or TLS for the same one. In force at `start`.
 
         An address that relay.toml names has the account and TLS that stand there, unless the change says otherwise. It is
-        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: SourceRefused while it
+        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: StatementRefused while it
         runs, for a position that is not the archive's end, for values that cannot be, and for a directory.
         """
         async with self._order:
             if self.running:
                 text = "This operation cannot be performed with a running replica io thread; run STOP REPLICA first"
-                raise SourceRefused(ER_MUST_STOP, text)
+                raise StatementRefused(ErrorCode.ER_SLAVE_MUST_STOP, text)
             settings = self._settings
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}; source.path in relay.toml names another one"
-                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
             self._check_position(change)
             self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
@@ -267,9 +255,9 @@ class SourceControl:
         it can. by: who decided. connected: replicas, and up to where they were sent the newest generation.
 
         Returns what is missing, and whether the generation has begun; until then the decision is kept, across restarts.
-        Raises: SourceRefused where there is nothing to accept, or not so.
+        Raises: StatementRefused where there is nothing to accept, or not so.
         """
-        gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(SourceRefused,))
+        gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(StatementRefused,))
         return gap, await self._begins_behind(gap)
 
     async def _accept_gap(self, to: Position | None, by: str, connected: Sequence[SentPlace]) -> AcceptedGap:
@@ -277,13 +265,13 @@ class SourceControl:
             settings, given_up = self._settings, self._link.given_up
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}: put the missing files there"
-                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
             if self.running:
                 error = self._link.last_error
                 text = "There is no gap: the relay follows its source"
                 if error is not None:
                     text = f"The source is tried again and again ({error.what}): STOP REPLICA first, if it is meant all the same"
-                raise SourceRefused(ER_UNKNOWN, text)
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, text)
             attacher = self._attacher(settings)
             plan = attacher.gap_plan(accept_another=self._identity_change.accepted)
             stop = given_up.name if given_up is not None else _NO_STOP
@@ -291,13 +279,13 @@ class SourceControl:
                 gap = await plan.find(GapRequest(by, time.time(), stop, to, connected))
                 await self._decision.keep(gap)
             except GapRefused as refused:
-                raise SourceRefused(ER_UNKNOWN, str(refused)) from refused
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, str(refused)) from refused
             except UpstreamError as error:
-                raise SourceRefused(
-                    ER_UNKNOWN, f"The source cannot be looked at: {error.what}. {error.advice}"
+                raise StatementRefused(
+                    ErrorCode.ER_UNKNOWN_ERROR, f"The source cannot be looked at: {error.what}. {error.advice}"
                 ) from error
             except (ArchiveError, OSError) as error:
-                raise SourceRefused(ER_UNKNOWN, f"The archive cannot be used: {error}") from error
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"The archive cannot be used: {error}") from error
             log.warning("gap_decided", what=gap.text)
             self._stopped_by_operator = False
             self._started_by_operator = True
@@ -451,12 +439,12 @@ class SourceControl:
             return
         if end is None:
             text = "the archive is empty: source.start in relay.toml says where the first binlog begins"
-            raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+            raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
         file = end.file if change.file is None else change.file
         offset = end.offset if change.position is None else change.position
         if (file, offset) != (end.file, end.offset):
-            raise SourceRefused(
-                ER_WRONG_ARGUMENTS,
+            raise StatementRefused(
+                ErrorCode.ER_WRONG_ARGUMENTS,
                 f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
                 "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs "
                 "itself. Where the source has lost what comes next: CALL binlog_relay.accept_gap()",
@@ -464,7 +452,7 @@ class SourceControl:
 
 
 def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
-    """The settings with the change in them. Raises: SourceRefused for values that cannot be."""
+    """The settings with the change in them. Raises: StatementRefused for values that cannot be."""
     values: dict[str, object] = {}
     for key in ("host", "port", "user", "heartbeat_period_s"):
         value = getattr(change, key)
@@ -492,7 +480,7 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
         wrong = "; ".join(
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)
         )
-        raise SourceRefused(ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
+        raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
 
 
 def _mode(mode: str, ca: bool, change: SourceChange) -> str | None:

@@ -9,9 +9,10 @@ from uuid import UUID
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, New, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import Copy, GroupEvent, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.binlog_builder import ALONE, BinlogBuilder
 from tests.support.event_stream import query_body
 from tests.support.view_writer import groups_of
@@ -103,6 +104,7 @@ class RuleRun:
     def _read_anew(self, known: bytes, group: SourceGroup) -> tuple[list[OutGroup], bytes]:
         """What becomes of the same group where it is so long that nobody holds its events."""
         rules = MysqlRules(self.settings)
+        rules.before = self.rules.before
         rules.restore(known)
         return rules.plan(group._replace(events=_ReadAnew(group.events))), rules.state()
 

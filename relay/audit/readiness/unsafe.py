@@ -2,16 +2,15 @@
 
 from typing import Final
 
-from relay.audit.readiness.check import BOTH, Check, Effect, StatementCheck
+from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import UNSAFE_IN_STATEMENTS
+from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 INSERT_ID: Final = 2
+_EVERY: Final = "every version, in statement format"
+_WARNED: Final = "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6"
 
-_FUNCTIONS: Final = frozenset((
-    "UUID", "UUID_SHORT", "RAND", "SYSDATE", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "VERSION", "FOUND_ROWS",
-    "ROW_COUNT", "LOAD_FILE", "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "IS_FREE_LOCK", "IS_USED_LOCK", "SLEEP",
-    "MASTER_POS_WAIT", "RANDOM_BYTES", "MASTER_GTID_WAIT",
-))  # fmt: skip
 # Their values are in the event, or are the same for every session.
 _SAFE_VARIABLES: Final = frozenset((
     "auto_increment_increment", "auto_increment_offset", "character_set_client", "character_set_connection",
@@ -34,7 +33,7 @@ def _limits(statement: LoggedStatement) -> list[bool]:
     if not _is_change(statement):
         return []
     found = []
-    for place in statement.places_of("LIMIT"):
+    for place in statement.places("LIMIT"):
         depth = 0
         ordered = False
         for index in range(place - 1, -1, -1):
@@ -55,11 +54,11 @@ def _limits(statement: LoggedStatement) -> list[bool]:
 def _calls(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    if any(name in _FUNCTIONS for name, _ in statement.calls()):
+    if any(name in UNSAFE_IN_STATEMENTS for name, _ in statement.calls()):
         return True
     return any(
         statement.word(index - 1) != "." and statement.word(index + 1) != "("
-        for index in statement.places_of("CURRENT_USER")
+        for index in statement.places("CURRENT_USER")
     )
 
 
@@ -67,8 +66,10 @@ def _reads_variables(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
     return any(
-        token.kind.name == "SYSTEM_VARIABLE" and token.text.lower().rpartition(".")[2] not in _SAFE_VARIABLES
-        for token in statement.tokens
+        token.kind is TokenKind.VARIABLE
+        and token.text.startswith("@@")
+        and token.text.lower().lstrip("@").rpartition(".")[2] not in _SAFE_VARIABLES
+        for token in statement.words
     )
 
 
@@ -89,7 +90,7 @@ def _skips_or_replaces(statement: LoggedStatement) -> bool:
     return any(
         statement.word(index - 1) in ("IGNORE", "REPLACE")
         or (statement.word(index - 1) == "AS" and statement.word(index - 2) in ("IGNORE", "REPLACE"))
-        for index in statement.places_of("SELECT")
+        for index in statement.places("SELECT")
     )
 
 
@@ -106,7 +107,7 @@ def _updates_duplicates(statement: LoggedStatement) -> bool:
 def _reads_logs(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    for index in range(len(statement.tokens) - 2):
+    for index in range(len(statement.words) - 2):
         if statement.word(index + 1) == ".":
             schema, table = statement.name(index), statement.name(index + 2)
             if schema == "performance_schema" or (schema == "mysql" and table in ("general_log", "slow_log")):
@@ -114,98 +115,39 @@ def _reads_logs(statement: LoggedStatement) -> bool:
     return False
 
 
-def _differs(name: str, title: str, advice: str, effect: Effect = Effect.MAY_DIFFER) -> Check:
-    return Check(
-        name,
-        effect,
-        title,
-        "every version, in statement format",
-        advice,
-        "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6",
-        BOTH,
-    )
-
-
+# fmt: off
 CHECKS: Final = (
-    StatementCheck(
-        _differs(
-            "limit_without_order",
-            "LIMIT without ORDER BY",
-            "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
-        ),
-        lambda statement: not all(_limits(statement)),
-    ),
-    StatementCheck(
-        _differs(
-            "limit_with_order",
-            "LIMIT with ORDER BY",
-            "The same rows only where the order has no ties, such as a primary key.",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: any(_limits(statement)),
-    ),
-    StatementCheck(
-        _differs(
-            "unsafe_function",
-            "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
-            "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
-        ),
-        _calls,
-    ),
-    StatementCheck(
-        _differs(
-            "system_variable",
-            "System variables that the event does not carry",
-            "The replica uses its own value. Row format cures it.",
-        ),
-        _reads_variables,
-    ),
-    StatementCheck(
-        _differs(
-            "order_of_rows",
-            "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows",
-            "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
-        ),
-        _skips_or_replaces,
-    ),
-    StatementCheck(
-        _differs(
-            "auto_increment_select",
-            "INSERT … SELECT into a table with AUTO_INCREMENT",
-            "The numbers follow the order in which the server reads the rows. Row format cures it.",
-        ),
-        _counts_from_select,
-    ),
-    StatementCheck(
-        _differs(
-            "duplicate_key_update",
-            "ON DUPLICATE KEY UPDATE",
-            "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
-            Effect.TO_KNOW,
-        ),
-        _updates_duplicates,
-    ),
-    StatementCheck(
-        _differs("log_tables", "Reads of performance_schema or the log tables", "The replica has other rows in them."),
-        _reads_logs,
-    ),
-    StatementCheck(
-        _differs(
-            "load_data",
-            "LOAD DATA",
-            "The file travels in the log, and needs room in the replica's slave_load_tmpdir (replica_load_tmpdir).",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: statement.loads,
-    ),
-    StatementCheck(
-        _differs(
-            "temporary_table",
-            "Temporary tables in statement format",
-            "A replica that is restarted between CREATE and DROP loses them, and stops at the next statement on them.",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY",
-    ),
+    Check("limit_without_order", Effect.MAY_DIFFER, "LIMIT without ORDER BY", _EVERY,
+        "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
+        _WARNED, BOTH, finds=lambda statement: not all(_limits(statement))),
+    Check("limit_with_order", Effect.TO_KNOW, "LIMIT with ORDER BY", _EVERY,
+        "The same rows only where the order has no ties, such as a primary key.",
+        _WARNED, BOTH, finds=lambda statement: any(_limits(statement))),
+    Check("unsafe_function", Effect.MAY_DIFFER, "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
+        _EVERY,
+        "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
+        _WARNED, BOTH, finds=_calls),
+    Check("system_variable", Effect.MAY_DIFFER, "System variables that the event does not carry", _EVERY,
+        "The replica uses its own value. Row format cures it.",
+        _WARNED, BOTH, finds=_reads_variables),
+    Check("order_of_rows", Effect.MAY_DIFFER, "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows", _EVERY,
+        "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
+        _WARNED, BOTH, finds=_skips_or_replaces),
+    Check("auto_increment_select", Effect.MAY_DIFFER, "INSERT … SELECT into a table with AUTO_INCREMENT", _EVERY,
+        "The numbers follow the order in which the server reads the rows. Row format cures it.",
+        _WARNED, BOTH, finds=_counts_from_select),
+    Check("duplicate_key_update", Effect.TO_KNOW, "ON DUPLICATE KEY UPDATE", _EVERY,
+        "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
+        _WARNED, BOTH, finds=_updates_duplicates),
+    Check("log_tables", Effect.MAY_DIFFER, "Reads of performance_schema or the log tables", _EVERY,
+        "The replica has other rows in them.",
+        _WARNED, BOTH, finds=_reads_logs),
+    Check("load_data", Effect.TO_KNOW, "LOAD DATA", _EVERY,
+        "The file travels in the log, and needs room in the replica's slave_load_tmpdir (replica_load_tmpdir).",
+        _WARNED, BOTH, finds=lambda statement: statement.loads),
+    Check("temporary_table", Effect.TO_KNOW, "Temporary tables in statement format", _EVERY,
+        "A replica that is restarted between CREATE and DROP loses them, and stops at the next statement on them.",
+        _WARNED, BOTH, finds=lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY"),
 )
+# fmt: on
 """What may differ between two servers that run the same statement."""

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from protocol.auth.authenticator import Channel
+from protocol.errors import RelayError
 from relay.process.background import OnFault, begin_task
 from relay.process.certificates import ServerTls
 from relay.process.tls_transport import TlsTransport, tls_trouble
 
 
-class TlsBroken(Exception):
+class TlsBroken(RelayError):
     """The received bytes are no TLS, or no handshake was agreed on. The text is for the log: TLS has reported it to the peer."""
 
 

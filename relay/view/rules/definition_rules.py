@@ -3,30 +3,39 @@
 import re
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.errors import ErrorCode
+from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
-from relay.view.rules import stop_reasons
+from relay.view.rules.differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
-from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
+from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import definition_stops
+from relay.view.stops.stop_reason import TableUnknown
 
-_TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     _DEFINES
     + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
-    + "|".join(sorted(_TO_INNODB)).encode()
+    + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -42,11 +51,8 @@ _CHECKS_SINCE: Final = (8, 0, 16)
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
 """REFERENCES behind a column makes a foreign key; servers before read and forget it."""
 _MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
-_GONE: Final = names_of_engines(lambda engine: engine.name == "federated")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
 """Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
-_PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
-_TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
@@ -66,15 +72,15 @@ def define(
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if forgets and _REFERS.match(query.raw):
-            raise stop_reasons.references_not_understood(query) from None
+            raise definition_stops.references_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and _MATCHES.search(query.raw):
-            raise stop_reasons.match_not_understood(query) from None
+            raise definition_stops.match_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and b"/*!" in query.raw:
-            raise stop_reasons.commented_key(query) from None
+            raise definition_stops.commented_key(query) from None
         return query.raw
     if made is None:
         return query.raw
@@ -112,7 +118,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
     except NotSure:
         commented = made.has_foreign_keys or _REFERS.match(query.raw) is not None
     if commented:
-        raise stop_reasons.commented_key(query)
+        raise definition_stops.commented_key(query)
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
@@ -121,7 +127,7 @@ def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: View
         return []
     forgets = forgets_actions(query, made)
     if forgets is None and _reads_more_of_keys(query, settings):
-        raise stop_reasons.match_not_understood(query)
+        raise definition_stops.match_not_parsed(query)
     return without_actions(query, made) if forgets else []
 
 
@@ -154,40 +160,45 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
         return
     if facts is not None and facts.keeps_rollbacks:
-        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+        why = f"{facts.engine or facts.default_engine} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
-    raise stop_reasons.not_for_innodb(query, why, 0)
+        raise TableUnknown(definition_stops.not_for_innodb(query, why, 0).reason, made.name)
+    raise definition_stops.not_for_innodb(query, why, 0)
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
-    if named in _GONE:
-        raise stop_reasons.engine_gone(query, made.engine, 1286)
+    _refuse(ENGINE_MISSING, query, made, settings)
     if made.temporary:
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or "UNION" in made.options):
-        raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
-            refused = named in _TO_INNODB | _MERGE and not becomes_innodb
+            refused = named in TO_INNODB | _MERGE and not becomes_innodb
         else:
             refused = settings.gtids != "anonymous"
         if refused:
-            raise stop_reasons.create_select(query, made.engine or "a table")
-    if becomes_innodb:
-        return
-    plain = next((one for one in map(query.name, (at.value for at in made.engines)) if one.lower() in _TO_INNODB), None)
-    if made.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
-        raise stop_reasons.partitioned(query, plain)
+            raise definition_stops.create_select(query, made.engine or "a table")
+    if not becomes_innodb:
+        _refuse(PARTITIONED_ENGINE, query, made, settings)
+
+
+def _refuse(
+    difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
+) -> None:
+    """Raises: CannotBeKept for what the target refuses."""
+    found = difference.finds(query, made) if settings.target_version >= difference.since else ""
+    if found and difference.stop is not None:
+        raise difference.stop(query, found)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """TYPE= of 4.x and 5.0, which servers from 5.5 on do not understand, is ENGINE=."""
-    if settings.target_version < _TYPE_OPTION_UNTIL:
+    if settings.target_version < TYPE_OPTION.since:
         return []
     return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
 
@@ -197,14 +208,14 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
     edits = list(edits)
     changes = False
     for one in made.engines:
-        if query.name(one.value).lower() in _TO_INNODB:
+        if query.name(one.value).lower() in TO_INNODB:
             changes = True
             edits.append(TextEdit(one.value.start, one.value.stop, b"InnoDB"))
     default_changes = made.verb == "CREATE" and not made.engine and default_engine(query.server_version) == "MyISAM"
     if not (changes or default_changes):
         return edits
     if made.has_foreign_keys:
-        raise stop_reasons.not_for_innodb(
+        raise definition_stops.not_for_innodb(
             query, f"{made.engine or 'MyISAM'} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it", 0
         )
     _check_auto_increment(query, made)
@@ -236,6 +247,8 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
         if "auto_increment" in column.extra.lower() and not any(
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
-            raise stop_reasons.not_for_innodb(
-                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+            raise definition_stops.not_for_innodb(
+                query,
+                f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs",
+                ErrorCode.ER_WRONG_AUTO_KEY,
             )
