@@ -28,8 +28,8 @@ _OTHER: Final = "{event} cannot be read. What follows is not read."
 class Broken(RelayError, ValueError):
     """A binlog that cannot be read any further at `offset`.
 
-    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop. A ValueError too: who
-    reads from a place that need not be an event's start asks only for what is not as it must be.
+    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop. It is a
+    ValueError too: a reader at a place that need not be an event's start handles all faults of the bytes alike.
     """
 
     offset: int

@@ -13,7 +13,7 @@ PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ENCRYPTED_SUFFIX)
 
 
 class OtherFormat(RelayError):
-    """Another version of binlog-relay wrote it."""
+    """Another version of binlog-relay wrote the file."""
 
 
 class OfArchive(NamedTuple):
