@@ -18,6 +18,7 @@ from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
 from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.tables.source_table import ForeignKey, Table, TableName
 from relay.dependencies.definitions_passed import definitions_in
 from relay.dependencies.key_plans import TablePlan, plan_of, serial_plan
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
@@ -32,7 +33,6 @@ from relay.schema_history.schema_record import (
     table_of_line,
 )
 from relay.schema_history.schema_state import SchemaState
-from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.translate.passed_tables import CountedTable
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pymysql.err
 
 from protocol.binlog.format_description import version_numbers
+from protocol.sql.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
-from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
 from relay.upstream.source.answer_bound import TABLE_LIST
 
 NamedForeignKeys = tuple[tuple[str, ForeignKey], ...]

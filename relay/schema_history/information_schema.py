@@ -9,10 +9,10 @@ from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.tables.default_text import told_default
+from protocol.sql.tables.source_table import CharsetDefault, Column, Key, Table
 from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
 from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
-from relay.schema_history.tables.default_text import told_default
-from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table
 from relay.upstream.source.answer_bound import TABLE_LIST
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_keys import renamed_foreign_keys
-from relay.schema_history.tables.altered_table import alter_table, table_of
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_keys import renamed_foreign_keys
+from protocol.sql.tables.altered_table import alter_table, table_of
+from protocol.sql.tables.ddl_statement import (
     AddForeignKey,
     AlterDatabase,
     AlterTable,
@@ -24,7 +24,7 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     Statement,
 )
-from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
+from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 
 _MOST_TEMPORARY: Final = 10_000
 _MOST_NAMES: Final = 100_000

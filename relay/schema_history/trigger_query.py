@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from protocol.sql.tables.source_table import TableName
 from relay.schema_history.answer_text import SchemaSource, answer_text
-from relay.schema_history.tables.source_table import TableName
 from relay.upstream.source.answer_bound import TABLE_LIST
 
 _TIMEOUT_S: Final = 120.0

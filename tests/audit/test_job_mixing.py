@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
+from protocol.sql.tables.source_table import Table
 from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore
 from relay.audit.shared.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
 from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
 from relay.schema_history.schema_record import line, table_facts, table_line
-from relay.schema_history.tables.source_table import Table
 from tests.audit.job_runs import run
 from tests.audit.test_splits import write
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, BinlogBuilder

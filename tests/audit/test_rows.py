@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
+from protocol.sql.tables.source_table import Column, Table
 from relay.audit.decode.levels import read_split
 from relay.audit.decode.read_options import ReadOptions
 from relay.audit.plan.packed_store import store_of
@@ -23,7 +24,6 @@ from relay.audit.plan.splits import Split
 from relay.audit.plan.store import LocalStore
 from relay.audit.plan.wanted import Wanted
 from relay.schema_history.schema_record import line, table_facts, table_line
-from relay.schema_history.tables.source_table import Column, Table
 from tests.audit.test_splits import SPLIT, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deploy.servers import SERVERS, Server
-from relay.schema_history.tables.source_table import Column, Table
+from protocol.sql.tables.source_table import Column, Table
 from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables

@@ -22,6 +22,15 @@ from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
 from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.lexer import NotSure
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import (
+    AlterTable,
+    CreateTable,
+    DropTables,
+    RenameTables,
+    Statement,
+)
+from protocol.sql.tables.source_table import Column, Table, TableName, whole_key
 from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
@@ -35,15 +44,6 @@ from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history import definition_scan
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.schema_history.schema_state import SchemaState
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import (
-    AlterTable,
-    CreateTable,
-    DropTables,
-    RenameTables,
-    Statement,
-)
-from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group import CannotBeKept

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Table, TableName
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.statement.known_program import KnownProgram
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource

@@ -15,11 +15,11 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import defines, may_define
 from protocol.binlog.statement_text import one_line
 from protocol.sql.lexer import NotSure
+from protocol.sql.tables.ddl_parser import parse_ddl
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.view.rules.group import CannotBeKept, GroupRules
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings

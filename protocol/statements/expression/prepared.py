@@ -12,7 +12,7 @@ from typing import Final
 from protocol.charsets import TextEncoding
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.packets import eof_payload
-from protocol.resultset import Column, column_payload
+from protocol.resultset import AnswerColumn, column_payload
 from protocol.statements.expression.tokens import check_size, placeholders
 from protocol.statements.session.facts import SourceFacts
 from protocol.wire import Cursor
@@ -23,7 +23,7 @@ _PLACE_BYTES: Final = 104
 """What a question mark takes: its place in the text, and the type of its last value."""
 _MOST_LITERAL_CHARACTERS: Final = 65536
 _UNSIGNED: Final = 0x80
-_PARAMETER: Final = Column("?", length=21845)
+_PARAMETER: Final = AnswerColumn("?", length=21845)
 _INTEGERS: Final = {1: "b", 2: "h", 3: "i", 8: "q", 9: "i", 13: "h"}
 _REALS: Final = {4: "<f", 5: "<d"}
 _NULL: Final = 6

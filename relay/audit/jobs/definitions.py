@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from protocol.sql.tables.source_table import Table
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.definitions.table_differences import table_differences
 from relay.audit.plan.packed_store import store_of
@@ -22,7 +23,6 @@ from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.statement_tables import defined_thing, named_table
-from relay.schema_history.tables.source_table import Table
 
 _SHOWN_STATEMENT: Final = 400
 _SHOWN_CHANGES: Final = 12

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from protocol.sql.tables.source_table import Table
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import NoSuchRow, RowAsked, key_text
@@ -22,7 +23,6 @@ from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.masked_statement import masked_statement
 from relay.audit.shared.statement_tables import changed_table, defined_thing, named_table
-from relay.schema_history.tables.source_table import Table
 
 _MOST_CHANGES: Final = 1_000_000
 """So many changes are looked at here at once: of keys in the whole table, and of rows that had one of the keys."""

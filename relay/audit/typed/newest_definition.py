@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from protocol.errors import Malformed
 from protocol.position import Position
+from protocol.sql.tables.source_table import Table
 from relay.audit.plan.places import Places
 from relay.audit.plan.recorded import told_schema
 from relay.audit.typed.column_kinds import TypedColumn, typed_columns
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.tables.source_table import Table
 
 
 class ColumnsUntold(ValueError):

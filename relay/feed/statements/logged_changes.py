@@ -8,10 +8,8 @@ from typing import Any, Final
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
-from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.statements.statement_text import BLANKS, STRINGS
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AlterTable,
     ChangeColumn,
@@ -24,8 +22,10 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     SetCharset,
 )
-from relay.schema_history.tables.source_table import TableName
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.token_cursor import TokenCursor
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.statements.statement_text import BLANKS, STRINGS
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",

@@ -7,9 +7,9 @@ from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_table import table_of
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import CreateTable
+from protocol.sql.tables.altered_table import table_of
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import CreateTable
 from relay.view.rules import stop_reasons
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks

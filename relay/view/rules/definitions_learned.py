@@ -7,7 +7,7 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName
+from protocol.sql.tables.source_table import CASCADE, SET_NULL, TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
 from relay.view.rules.group import CannotBeKept

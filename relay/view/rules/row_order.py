@@ -12,7 +12,7 @@ from typing import Final
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery

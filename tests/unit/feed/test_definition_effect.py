@@ -4,6 +4,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import AlterTable
+from protocol.sql.tables.source_table import Column
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
@@ -11,9 +14,6 @@ from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.kept_values import is_kept
 from relay.feed.statements.logged_changes import ALTERED, FedDefinition
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import AlterTable
-from relay.schema_history.tables.source_table import Column
 
 PLACE = FeedPlace(1, 1, 4)
 MARIADB = "10.11.6-MariaDB-log"

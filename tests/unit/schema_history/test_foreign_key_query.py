@@ -6,10 +6,10 @@ from typing import Any
 import pymysql.err
 import pytest
 
+from protocol.sql.tables.source_table import ForeignKey, Key
 from relay.schema_history import foreign_key_query
 from relay.schema_history.foreign_key_query import ForeignKeyQuery
 from relay.schema_history.information_schema import tables_of
-from relay.schema_history.tables.source_table import ForeignKey, Key
 from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 
 NEW, OLD = "9.7.0", "5.6.24-log"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL
+from protocol.sql.tables.source_table import CASCADE, SET_NULL
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName
+from protocol.sql.tables.source_table import CASCADE, SET_NULL, TableName
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
 from relay.view.rules.tables.table_engines import TableEngines
 

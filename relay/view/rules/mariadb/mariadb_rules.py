@@ -9,7 +9,7 @@ from protocol.binlog.mariadb_gtid import PREPARED_XA, MariadbGtid, decode_mariad
 from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group import CannotBeKept, GivenGtid, OutGroup, SourceGroup
 from relay.view.rules.mariadb import mariadb_stops

@@ -3,8 +3,8 @@
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
-from relay.schema_history.tables.references_clause import ReferencesClause
-from relay.schema_history.tables.server_dialect import ServerDialect
+from protocol.sql.tables.references_clause import ReferencesClause
+from protocol.sql.tables.server_dialect import ServerDialect
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
 from relay.view.rules.statement.table_definition import TableDefinition, TextEdit

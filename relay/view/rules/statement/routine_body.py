@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
 

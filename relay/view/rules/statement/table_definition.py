@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.references_clause import ReferencesClause, read_references
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.references_clause import ReferencesClause, read_references
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.statement_words import StatementWords
 

@@ -9,7 +9,7 @@ Before 9.6 InnoDB carries them out. From 9.6 on the server does, unless innodb_n
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from relay.schema_history.tables.source_table import CASCADE, TableName
+from protocol.sql.tables.source_table import CASCADE, TableName
 
 T = TypeVar("T")
 REFUSES: Final = ""

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from protocol.sql.engines import default_engine, has_transactions, takes_foreign_keys
-from relay.schema_history.tables.foreign_key_names import last_number, made_up_name, name_in_renamed
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.foreign_key_names import last_number, made_up_name, name_in_renamed
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.routine_body import BodyChange, RoutineBody
 from relay.view.rules.tables.foreign_keys import KnownForeignKey, References
 from relay.view.rules.tables.revocable_facts import RevocableFacts

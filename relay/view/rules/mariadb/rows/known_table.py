@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
+from protocol.sql.tables.source_table import Column, Key, Table, TableName
 from relay.schema_history.schema_record import Line, table_facts, table_of_line
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, Key, Table, TableName
 
 TableKind = Literal["table", "sequence"]
 _LONG_TYPES: Final = frozenset(("text", "blob", "json", "geometry"))

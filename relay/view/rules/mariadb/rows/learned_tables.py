@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_table import alter_table, table_of
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_table import alter_table, table_of
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AlterDatabase,
@@ -20,7 +20,7 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     Statement,
 )
-from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
+from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable, as_replicas_have, sequence
 from relay.view.rules.mariadb.statement.known_program import KnownProgram, ProgramName

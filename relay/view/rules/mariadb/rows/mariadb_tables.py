@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from protocol.binlog.table_map import TableMap, UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
 from protocol.sql.engines import takes_foreign_keys
-from relay.schema_history.tables.source_table import (
+from protocol.sql.tables.source_table import (
     CASCADE,
     SET_NULL,
     CharsetDefault,

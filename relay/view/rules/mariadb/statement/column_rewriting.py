@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.sql.lexer import NotSure, TokenKind
-from relay.schema_history.tables.references_clause import read_references
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.references_clause import read_references
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.statement.known_program import KnownProgram
 from relay.view.rules.tables.foreign_keys import References
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.tables.source_table import Column, Table, TableName
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, Table, TableName
 from relay.view.rules.mariadb.differences.conversions import conversion_differs
 from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
 from relay.view.rules.mariadb.differences.fractions_of_seconds import ColumnDigits, loses_fractions

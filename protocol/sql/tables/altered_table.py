@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_keys import AlteredKeys
-from relay.schema_history.tables.column_types import as_binary, with_charset
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_keys import AlteredKeys
+from protocol.sql.tables.column_types import as_binary, with_charset
+from protocol.sql.tables.ddl_statement import (
     FIRST,
     AddColumn,
     AddForeignKey,
@@ -26,8 +26,8 @@ from relay.schema_history.tables.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from relay.schema_history.tables.default_text import default_of_type
-from relay.schema_history.tables.source_table import (
+from protocol.sql.tables.default_text import default_of_type
+from protocol.sql.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
     CharsetDefault,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Key, TableName
+from protocol.sql.tables.source_table import CharsetDefault, Column, ForeignKey, Key, TableName
 
 FIRST: Final = ""
 """In place of the column that another is put behind."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.token_cursor import TokenCursor
 
 _TWO_WORDS: Final = frozenset(("SET", "NO"))
 """What SET NULL, SET DEFAULT and NO ACTION begin with."""

@@ -2,10 +2,10 @@
 
 import pytest
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import ForeignKey, Key, Table, whole_key
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import ForeignKey, Key, Table, whole_key
 
 MYSQL, MYSQL9, MARIADB = "5.6.51-log", "9.7.0", "10.11.6-MariaDB-log"
 NOBODY = Teller()

@@ -7,10 +7,10 @@ from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import REAL_AS_FLOAT
-from relay.schema_history.tables.ddl_reader import DdlReader
-from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
-from relay.schema_history.tables.default_text import default_of_type
-from relay.schema_history.tables.source_table import (
+from protocol.sql.tables.ddl_reader import DdlReader
+from protocol.sql.tables.ddl_statement import FIRST, ColumnDefinition
+from protocol.sql.tables.default_text import default_of_type
+from protocol.sql.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
     CharsetDefault,

@@ -4,16 +4,16 @@ from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.default_text import (
+from protocol.sql.tables.default_text import (
     expression_default,
     introduced_default,
     number_default,
     text_default,
 )
-from relay.schema_history.tables.references_clause import read_references
-from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, ServerDialect
-from relay.schema_history.tables.source_table import ForeignKey
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.references_clause import read_references
+from protocol.sql.tables.server_dialect import UNKNOWN_RULE, ServerDialect
+from protocol.sql.tables.source_table import ForeignKey
+from protocol.sql.tables.token_cursor import TokenCursor
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))

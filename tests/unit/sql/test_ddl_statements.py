@@ -6,10 +6,10 @@ import pytest
 
 from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, whole_key
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
-from relay.schema_history.tables.source_table import Column, ForeignKey, Table, whole_key
 
 MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"
 NOBODY = Teller()

@@ -11,9 +11,9 @@ from typing import Final
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
 from protocol.sql.sql_mode import ORACLE, OTHER_GRAMMARS
-from relay.schema_history.tables.column_types import column_definition
-from relay.schema_history.tables.ddl_reader import DdlReader
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.column_types import column_definition
+from protocol.sql.tables.ddl_reader import DdlReader
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AddKey,
@@ -41,8 +41,8 @@ from relay.schema_history.tables.ddl_statement import (
     SetEngine,
     Statement,
 )
-from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, DefaultCollations, ServerDialect
-from relay.schema_history.tables.source_table import ForeignKey, Key, TableName
+from protocol.sql.tables.server_dialect import UNKNOWN_RULE, DefaultCollations, ServerDialect
+from protocol.sql.tables.source_table import ForeignKey, Key, TableName
 
 # A statement is replayed each time that an archive has grown.
 _KEPT: Final = 8192
