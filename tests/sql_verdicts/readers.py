@@ -29,6 +29,8 @@ from protocol.sql.tables.ddl_statement import (
     DropTables,
     RenameTables,
     Statement,
+    TableDefinition,
+    TableOption,
 )
 from protocol.sql.tables.source_table import Column, Table, TableName, whole_key
 from protocol.statements import SourceFacts
@@ -68,7 +70,6 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.routine_body import read_routine_body
-from relay.view.rules.statement.table_definition import read_table_definition
 from relay.view.rules.tables.foreign_keys import References
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
@@ -485,20 +486,35 @@ def _definition(statement: bytes, setting: Setting) -> Any:
     return type(made).__name__, made
 
 
-@reader("definition: tolerant", "engines, options, keys with their places, by `read_table_definition`")
+@reader("definition: tolerant", "engines, options, keys with their places, by `LoggedQuery.definition`")
 def _tolerant(statement: bytes, setting: Setting) -> Any:
-    made = read_table_definition(_query(statement, setting))
+    query = _query(statement, setting)
+    made = query.definition
     if made is None:
         return None
-    options = {name: (one.start, one.stop, one.value.text) for name, one in made.options.items()}
-    engines = [(one.start, one.stop, one.value.text, one.is_type) for one in made.engines]
-    keys = [_reference(one) for one in made.foreign_keys]
+    written, created, altered = made.written, isinstance(made, CreateTable), isinstance(made, AlterTable)
+    wanted = ("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA DIRECTORY", "INDEX DIRECTORY")
+    options = {one.name.partition(" ")[0]: one for one in written.options if one.name in wanted}
     return {
-        "verb": made.verb, "name": made.name, "temporary": made.temporary, "if not exists": made.if_not_exists, "like": made.like,
-        "rename": made.rename, "engine": made.engine, "engines": engines, "options": options, "partitioned": made.partitioned,
-        "selects": made.selects, "foreign": keys, "inline": [_reference(one) for one in made.inline], "dropped": made.dropped_keys,
-        "ignores": made.ignores, "numbered": made.numbered,
+        "verb": "CREATE" if created else "ALTER", "name": made.name, "temporary": created and made.temporary,
+        "if not exists": created and made.if_not_exists, "like": made.like if created else None,
+        "rename": made.rename if altered else None, "engine": made.engine,
+        "engines": [(one.start, one.stop, one.text, one.name == "TYPE") for one in written.engines],
+        "options": {name: _option(one) for name, one in options.items()},
+        "partitioned": written.partitioned, "selects": written.queried, "foreign": [_reference(one) for one in written.foreign_keys],
+        "inline": [_reference(one) for one in written.inline], "dropped": made.dropped_constraints if altered else [],
+        "ignores": altered and made.ignores, "numbered": _is_numbered(made),
     }  # fmt: skip
+
+
+def _option(one: TableOption) -> Any:
+    return (one.start, one.value + 1, "(") if one.name == "UNION" else (one.start, one.stop, one.text)
+
+
+def _is_numbered(made: TableDefinition) -> bool:
+    if isinstance(made, AlterTable):
+        return made.numbers_rows
+    return any("auto_increment" in one.column.extra for one in made.columns)
 
 
 def _reference(key: Any) -> Any:
@@ -511,7 +527,7 @@ def _reference(key: Any) -> Any:
 def _parts(statement: bytes, setting: Setting) -> Any:
     query = _query(statement, setting)
     checks = _each(checks=lambda: without_checks(query))
-    made = read_table_definition(query)
+    made = query.definition
     if made is None:
         return checks
     return checks | _each(

@@ -16,6 +16,7 @@ from protocol.sql.tables.ddl_statement import (
     Clause,
     ColumnDefinition,
     CreateTable,
+    DropCheck,
     DropColumn,
     DropForeignKey,
     DropKey,
@@ -143,6 +144,8 @@ class _Alteration:
                 self._keys.drop(name, or_constraint=or_constraint)
             case RenameKey(old, new):
                 self._keys.rename(old, new)
+            case DropCheck():
+                pass
             case DropForeignKey(name):
                 self._keys.drop_foreign(name)
             case SetCharset(option, converts):

@@ -74,9 +74,10 @@ class _Definition:
         self._after: str | None = None
 
     def read(self, alters: bool) -> ColumnDefinition:
-        self._read_type()
-        while self._attribute(alters):
-            pass
+        reader, first = self._reader, self._reader.at
+        reader.attempt(self._read_type)
+        while not self._ends():
+            reader.attempt(lambda: self._attribute(alters))
         kind = self._type
         charset = ""
         if self._is_text:
@@ -84,7 +85,7 @@ class _Definition:
             if self._charset == "binary" and not kind.startswith(("enum", "set")):
                 kind, charset = as_binary(kind), ""
         elif self._charset is not None and not self._reader.mariadb:
-            raise NotSure("a character set of what is no text")
+            reader.note(first, "a character set of what is no text")
         if self._unsigned:
             kind += " unsigned zerofill" if self._zerofill else " unsigned"
         nullable = self._nullable and not self._primary
@@ -223,14 +224,22 @@ class _Definition:
 
     # ---- what follows ----
 
-    def _attribute(self, alters: bool) -> bool:
-        """Reads one; False: there is none. Raises: NotSure."""
+    def _ends(self) -> bool:
+        """True where no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
         reader = self._reader
         word = reader.word()
-        if word in (",", ")") or reader.kind is TokenKind.END:
-            return False
+        return (
+            word in (",", ")")
+            or reader.kind is TokenKind.END
+            or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
+        )
+
+    def _attribute(self, alters: bool) -> None:
+        """Reads one. Raises: NotSure."""
+        reader = self._reader
+        word = reader.word()
         if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
-            return True
+            return
         if alters and reader.accept("FIRST"):
             self._after = FIRST
         elif alters and reader.accept("AFTER"):
@@ -254,7 +263,6 @@ class _Definition:
             self._extra.append("COMPRESSED")
         elif not reader.accept("VISIBLE"):
             raise NotSure(f"{word or reader.text()} in a column's definition")
-        return True
 
     def _of_characters(self, word: str) -> bool:
         reader = self._reader
@@ -352,15 +360,9 @@ class _Definition:
             reader.accept("KEY")
             self._unique = True
         elif word == "REFERENCES":
-            self._references = reader.references()
+            self._references = reader.references(of_column=True)
         elif word in ("CONSTRAINT", "CHECK"):
-            if reader.accept("CONSTRAINT") and reader.word() != "CHECK":
-                reader.name()
-            reader.expect("CHECK")
-            reader.skip_brackets()
-            if reader.word() == "NOT" and reader.word(1) == "ENFORCED":
-                reader.take()
-            reader.accept("ENFORCED")
+            reader.check_clause(of_column=True)
         else:
             return False
         return True

@@ -46,15 +46,16 @@ def read_references(cursor: TokenCursor, schema: str) -> ReferencesClause:
     on_delete, on_update = "", ""
     before_match: ReferencesClause | None = None
     while True:
-        tokens = tuple(cursor.tokens[start : cursor.at])
         if cursor.accept("MATCH"):
+            before = tuple(cursor.tokens[start : cursor.at - 1]) if before_match is None else ()
             cursor.take()
-            before_match = before_match or ReferencesClause(tokens, parent, columns, on_delete, on_update)
+            before_match = before_match or ReferencesClause(before, parent, columns, on_delete, on_update)
         elif cursor.accept("ON", "DELETE"):
             on_delete = _action(cursor)
         elif cursor.accept("ON", "UPDATE"):
             on_update = _action(cursor)
         else:
+            tokens = tuple(cursor.tokens[start : cursor.at])
             return ReferencesClause(tokens, parent, columns, on_delete, on_update, before_match)
 
 

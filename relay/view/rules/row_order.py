@@ -12,6 +12,7 @@ from typing import Final
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
+from protocol.sql.tables.ddl_statement import AlterTable, needs
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
@@ -25,7 +26,6 @@ from relay.view.rules.statement.row_picks import (
     values_of_update,
     verb_of,
 )
-from relay.view.rules.statement.table_definition import read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines, Trigger
 
 _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$])", re.IGNORECASE)
@@ -64,12 +64,14 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
     if not begins_definition(query.raw) or b"alter" not in query.raw.lower():
         return
     try:
-        made = read_table_definition(query)
+        made = query.definition
+        if made is not None:
+            needs(made, "AUTO_INCREMENT", "SERIAL")
     except NotSure as error:
         if _NUMBERS.search(query.raw):
             raise stop_reasons.row_order_unknown(query, str(error)) from error
         return
-    if made is None or made.verb != "ALTER" or not (made.numbers_rows or made.ignores):
+    if not isinstance(made, AlterTable) or not (made.numbers_rows or made.ignores):
         return
     facts = engines.facts(made.name, query.thread_id)
     if facts is not None and not facts.temporary and facts.keeps_rollbacks is not False:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from protocol.sql.lexer import LINE_COMMENT, SqlToken, sql_tokens
+from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
-from relay.view.rules.statement.table_definition import TableDefinition
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
@@ -23,8 +23,8 @@ def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
     if b"/*!" not in query.raw:
         return False
     tokens = sql_tokens(query.text, query.sql_mode, _READS_ALL)
-    inline = {token.start for key in made.inline for token in key.references.tokens}
-    keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.foreign_keys]
+    inline = {token.start for key in made.written.inline for token in key.references.tokens}
+    keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.written.foreign_keys]
     return any(
         tokens[at].start not in inline and (_is_of_key(tokens, at) or any(tokens[at].start in one for one in keys))
         for at in _commented(query.text, tokens)

@@ -10,6 +10,8 @@ from protocol.binlog.schema.column_charsets import charset_of_column, decode_tex
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind, sql_tokens
+from protocol.sql.tables.ddl_parser import read_table_definition
+from protocol.sql.tables.ddl_statement import TableDefinition
 
 # What commits the transaction that it stands in.
 _DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
@@ -96,6 +98,11 @@ class LoggedQuery:
     def tokens(self) -> list[SqlToken]:
         """Its words, with where they stand in `raw`; the last is of kind END. Raises: NotSure."""
         return sql_tokens(self.text, self.sql_mode, self.server_version)
+
+    @cached_property
+    def definition(self) -> TableDefinition | None:
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: NotSure."""
+        return read_table_definition(self.tokens, self.text, self.schema, self.sql_mode, self.server_version, self.name)
 
     def with_text(self, raw: bytes) -> bytes:
         """The body of the event with another statement."""

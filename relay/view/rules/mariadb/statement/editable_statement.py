@@ -9,7 +9,7 @@ from relay.view.rules.mariadb.statement.mysql_words import RESERVED_WORDS
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.statement_words import StatementWords
-from relay.view.rules.statement.table_definition import TextEdit
+from relay.view.rules.statement.text_edits import TextEdit
 
 _BLANKS: Final = b" \t\r\n"
 
