@@ -19,7 +19,7 @@ from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.surroundings import Connections
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import ScrubStatus
+from relay.archive_inspection.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.process.memory_budget import MemoryFacts
 from relay.upstream.source.source_status import SourceStatus

@@ -48,8 +48,8 @@ def audit(
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
-    from relay.commands.audit_command import AuditRequest, listed_jobs
-    from relay.commands.audit_command import audit as run_audit
+    from relay.audit.audit_command import AuditRequest, listed_jobs
+    from relay.audit.audit_command import audit as run_audit
 
     if name == "list" and not archive:
         typer.echo(listed_jobs())

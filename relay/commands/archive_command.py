@@ -18,19 +18,19 @@ from relay.archive.catalog.catalog import CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_faults import system_number
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import (
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.disk_advice import start_advice
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import (
     damaged_places,
     gaps_before,
     list_generations,
     read_ledgers,
     rebuild_archive,
 )
-from relay.archive.inspect.verify import verify_generations
-from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
-from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.disk_advice import start_advice
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.verify import verify_generations
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.view.rules.kept_settings import VIEWS_DIRECTORY, damage_advice

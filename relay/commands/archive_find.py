@@ -9,7 +9,7 @@ from protocol.errors import Malformed
 from protocol.gtid.mariadb import DomainGtid
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.generation_directories import FIRST, begun_generations
-from relay.archive.inspect.transaction_search import TransactionPlace, find_gtid, find_time
+from relay.archive_inspection.transaction_search import TransactionPlace, find_gtid, find_time
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.arguments import timestamp
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed

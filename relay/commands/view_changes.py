@@ -15,11 +15,11 @@ from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
+from relay.archive_inspection.listing import read_ledgers
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
 from relay.commands.view_command import stop_text, view_failures

@@ -10,9 +10,9 @@ from typing import Final
 
 import duckdb
 
-from relay.audit.plan.places import PositionGone
-from relay.audit.plan.read_finding import FileLost, StorageSilent
-from relay.audit.plan.series_files import NothingToRead
+from relay.binlog_tables.plan.places import PositionGone
+from relay.binlog_tables.plan.read_finding import FileLost, StorageSilent
+from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FedTables, FeedEngine, FeedLimits
 from relay.feed.fed_table import FeedSettings

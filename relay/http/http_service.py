@@ -13,7 +13,7 @@ from aiohttp import web
 
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.config import Config, HttpSection, ServerSource
 from relay.downstream.clients import Clients
 from relay.fairness.address_group import address_group

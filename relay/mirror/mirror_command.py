@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.listing import list_generations
 from relay.bucket_copy.bucket_content import BucketContent, bucket_content
 from relay.bucket_copy.bucket_manifest import BucketManifest, read_manifest
 from relay.bucket_copy.mirror_parts import covered_to

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from protocol.position import binlog_number
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import list_generations
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from relay.config import Config

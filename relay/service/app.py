@@ -19,11 +19,11 @@ from protocol.auth.accounts import SECRET_BYTES
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME, DECOYS_NAME, FileLayer
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive_inspection.scrub import Scrub
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.config.reload import waiting_for_restart
 from relay.config.values import interval_s

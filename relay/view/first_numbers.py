@@ -17,8 +17,8 @@ from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.generations.view_generations import made_from
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings

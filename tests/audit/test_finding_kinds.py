@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 
 from relay.audit.jobs import JOBS
-from relay.audit.plan.read_finding import TEXTS
 from relay.audit.readiness.checks import ALL, STATEMENTS
 from relay.audit.runner.audit import READING_TITLES
 from relay.audit.runner.row_findings import ROW_FINDINGS
+from relay.binlog_tables.plan.read_finding import TEXTS
 from tests.audit.test_splits import found_in, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 

@@ -37,7 +37,6 @@ from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.dependencies import definitions_passed
 from relay.export import filtered_transaction
 from relay.export.table_choice import TableChoice
 from relay.feed import xa_commits
@@ -46,6 +45,7 @@ from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history import definition_scan
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.schema_history.schema_state import SchemaState
+from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group import CannotBeKept

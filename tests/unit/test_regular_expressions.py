@@ -40,7 +40,13 @@ from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
 
-OF_LIBRARIES: Final = {"relay.audit": ("pyarrow", "pyspark"), "relay.feed": ("duckdb", "pyarrow")}
+OF_LIBRARIES: Final = {
+    "relay.audit": ("pyarrow", "pyspark"),
+    "relay.binlog_tables": ("pyarrow",),
+    "relay.feed": ("duckdb", "pyarrow"),
+    "relay.report": ("jinja2", "pygal"),
+    "relay.spark": ("duckdb", "pyarrow", "pyspark"),
+}
 PACKAGES: Final = (
     *("protocol", "relay.admin", "relay.schema_history", "relay.view"),
     *(name for name, needed in OF_LIBRARIES.items() if all(map(find_spec, needed))),

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.storage.files import GAP_NAME
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, Store, plain_path
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
-from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
+from relay.report.content import Kind, ReportTable, Section
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.source_breaks import gap_in_archive, up_to_fork
 from relay.view.inspect.file_pass import LookedAtFile
@@ -65,7 +65,7 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
     return find_stops(files, settings, is_wanted=is_wanted)
 
 
-def _recorded(store: Store, file: AuditedFile) -> RecordedBefore | None:
+def _recorded(store: Store, file: SeriesFile) -> RecordedBefore | None:
     """What the relay recorded beside this file's generation; it is not read over a network."""
     if not isinstance(store, LocalStore):
         return None
@@ -76,7 +76,7 @@ def _target(audit: Audit) -> str:
     return audit.options.target or _SETTINGS.target
 
 
-def _gap_before(store: Store, file: AuditedFile) -> AcceptedGap | GapUnreadable | None:
+def _gap_before(store: Store, file: SeriesFile) -> AcceptedGap | GapUnreadable | None:
     """The gap that was accepted before the generation that begins with `file`: no view goes on there. GapUnreadable: nobody can say
     which. None: there is none."""
     directory = file.path.rpartition("/")[0]

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from relay.audit.spark_session import local_session, submitted_session
+from relay.spark.spark_session import local_session, submitted_session
 
 _SHUFFLE_PARTITIONS: Final = "16"
 _CAUSE: Final = re.compile(r"\b\w*(Exception|Error): ")

@@ -76,7 +76,7 @@ class SnapshotRequest:
 @contextlib.contextmanager
 def _told(again: str) -> Iterator[None]:
     """What a feed, an archive or a lake raises, as the command tells it. Raises: CommandFailed."""
-    from relay.audit.plan.series_files import NothingToRead
+    from relay.binlog_tables.plan.series_files import NothingToRead
     from relay.feed.feed_run import is_passing, told
     from relay.feed.rows.feed_stop import FeedStop
 

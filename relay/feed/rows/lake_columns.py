@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Column, Table
-from relay.audit.plan.recorded import described
+from relay.binlog_tables.plan.recorded import described
 from relay.feed.rows.feed_stop import table_stop
 
 SEQUENCE: Final = "_sequence"

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.downstream.clients import Clients
 from relay.http.facts.history import FINE_S, History, HistorySample
 from relay.http.facts.loop_delay import LoopDelay

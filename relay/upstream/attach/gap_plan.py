@@ -216,7 +216,7 @@ class GapPlan:
             if file.number >= binlog_number(place.file)
         ]
         try:
-            return await asyncio.to_thread(mysql_gtids_in, parts)
+            return await asyncio.to_thread(mysql_gtids_in, generation.layer, parts)
         except (OSError, Malformed) as error:
             raise GapRefused(
                 f"What is archived behind {place} cannot be read: {error}. Run `binlog-relay archive verify --deep`."

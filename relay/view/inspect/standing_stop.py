@@ -6,7 +6,7 @@ from pathlib import Path
 from protocol.position import Position
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import read_ledgers
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.rules.group import StopReason
 from relay.view.view_place import ViewPlace
 from relay.view.view_skips import skips_of

@@ -10,13 +10,13 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
-from relay.dependencies.source_tables import SourceTables
-from relay.dependencies.tables_file import read_tables, tables_now
+from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
+from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.tables_file import read_tables, tables_now
 from relay.view.generations.source_breaks import (
     file_gone,
     gap_in_archive,

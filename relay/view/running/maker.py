@@ -17,11 +17,11 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
-from relay.dependencies.source_tables import SourceTables
-from relay.dependencies.tables_file import TablesFile
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
 from relay.schema_history.tables_before import RecordedBefore
+from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.tables_file import TablesFile
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
 from relay.view.generations.source_breaks import gap_in_archive

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked, ArchiveWriteError
 from relay.archive.storage.disk_advice import disk_advice, start_advice
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.inspect.view_removal import NotRemoved, remove_leftover
 from relay.view.rules.kept_settings import check_kept, damage_advice, view_directory
 from relay.view.rules.settings import ViewSettings

@@ -20,7 +20,7 @@ from protocol.statements.requests import (
 )
 from relay.admin.console import Console
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.upstream.control import SourceRefused
 from tests.support.console_fakes import (
     FOLLOWING,

@@ -8,8 +8,8 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog, CatalogNewer
 from relay.archive.catalog.catalog_layout import APPLICATION, EARLIER, LAYOUT
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from relay.commands.archive_command import list_files
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from tests.support.archive_filling import fill

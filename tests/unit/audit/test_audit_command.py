@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
+from relay.audit import audit_command as command
 from relay.audit.jobs import JOBS
 from relay.audit.runner.run_job import load_job
-from relay.commands import audit_command as command
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -12,10 +12,10 @@ from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import read_ledger
 from relay.commands.archive_command import verify
 from relay.commands.outcome import FINDINGS, CommandFailed
 from relay.commands.view_changes import rebuild, skip

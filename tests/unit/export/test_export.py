@@ -14,7 +14,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive
+from relay.archive_inspection.listing import list_archive
 from relay.binlog_file.binlog_scan import BinlogScan
 from relay.commands.binlogs.positions_command import valid_positions
 from relay.commands.outcome import CommandFailed

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.config import DirectorySource, ServerSource, SslMode
 from relay.upstream import failover
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused

@@ -11,9 +11,9 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, FileLayer
+from relay.archive_inspection.listing import read_ledger
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild
 from relay.view.first_numbers import NUMBERS, engines_in

@@ -12,7 +12,7 @@ from protocol.errors import StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.view.view_skips import skips_of
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

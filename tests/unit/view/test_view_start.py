@@ -13,7 +13,7 @@ from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.config import ViewSection
 from relay.config.sections import ViewStartPlace
 from relay.view.first_numbers import NUMBERS
