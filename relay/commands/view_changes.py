@@ -37,10 +37,10 @@ from relay.view.inspect.standing_stop import standing_stop
 from relay.view.inspect.view_listing import files_of
 from relay.view.inspect.view_removal import NotRemoved, remove_view
 from relay.view.rules.settings import FIRST_GNO
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_map import ViewMap
 from relay.view.view_place import PlaceUnknown
 from relay.view.view_skips import skip_row, skips_of
-from relay.view.view_stop import ViewStop
 
 
 def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:

@@ -23,14 +23,13 @@ from relay.config.text.problems import Wrong
 from relay.view.generations.view_generations import MadeGeneration, made_generations
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, is_mariadb_position, named_view
-from relay.view.inspect.stops_ahead import StopAhead
 from relay.view.inspect.view_comparison import ViewDifference, differences
 from relay.view.inspect.view_listing import ViewFacts, view_facts
 from relay.view.inspect.view_outlook import ViewOutlook, view_outlook
 from relay.view.rules.kept_settings import check_unchanged
 from relay.view.rules.settings import MARIADB, ViewSettings
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
-from relay.view.view_stop import ViewStop
 
 
 def configured_views(config: Config) -> list[NamedView]:
@@ -245,7 +244,7 @@ def stop_text(stop: ViewStop) -> str:
     """Where, why, since when and the ways on."""
     error = f" (a replica's error {stop.reason.error})" if stop.reason.error else ""
     place = f"{stop.file}:{stop.offset}: " if stop.file else ""
-    return f"{place}{stop.reason.name}{error}: {stop.reason.told} Since {time_text(stop.time)}."
+    return f"{place}{stop.reason.name}{error}: {stop.reason.message} Since {time_text(stop.time)}."
 
 
 def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str | None) -> ViewPlace:
@@ -337,13 +336,13 @@ def _outlook_text(view: NamedView, outlook: ViewOutlook) -> str:
     return f"{what} stops view {view.name}. {looked}"
 
 
-def _stop_cells(stop: StopAhead) -> tuple[str, ...]:
+def _stop_cells(stop: ViewStop) -> tuple[str, ...]:
     reason = stop.reason
     when = time_text(stop.time) if stop.time else ""
     return f"{stop.file}:{stop.offset}", when, reason.name, str(reason.error or ""), reason.text
 
 
-def _stop_record(name: str, stop: StopAhead) -> dict[str, object]:
+def _stop_record(name: str, stop: ViewStop) -> dict[str, object]:
     reason = stop.reason
     return {
         "view": name,

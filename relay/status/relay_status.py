@@ -147,7 +147,7 @@ def _views(config: Config) -> list[dict[str, Any]]:
                     "bytes": facts.size_bytes,
                     "made_up_to": facts.made.source_text if facts.made is not None else None,
                     "behind_bytes": facts.behind_bytes,
-                    "stopped": f"{stop.reason.name}: {stop.reason.told}" if stop is not None else None,
+                    "stopped": f"{stop.reason.name}: {stop.reason.message}" if stop is not None else None,
                 }
             )
     except (CommandFailed, CatalogUnreadable, PlaceUnknown, sqlite3.Error, OSError) as error:

@@ -15,7 +15,7 @@ from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_comparison import MadePiece
 from relay.view.inspect.view_listing import files_of
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap

@@ -9,7 +9,6 @@ from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
-from relay.view.rules import stop_reasons
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -18,6 +17,7 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.text_edits import TextEdit, edited
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import definition_stops
 
 _TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
@@ -67,15 +67,15 @@ def define(
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if forgets and _REFERS.match(query.raw):
-            raise stop_reasons.references_not_understood(query) from None
+            raise definition_stops.references_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and _MATCHES.search(query.raw):
-            raise stop_reasons.match_not_understood(query) from None
+            raise definition_stops.match_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and b"/*!" in query.raw:
-            raise stop_reasons.commented_key(query) from None
+            raise definition_stops.commented_key(query) from None
         return query.raw
     if made is None:
         return query.raw
@@ -113,7 +113,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
     except NotSure:
         commented = bool(made.written.foreign_keys) or _REFERS.match(query.raw) is not None
     if commented:
-        raise stop_reasons.commented_key(query)
+        raise definition_stops.commented_key(query)
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
@@ -122,7 +122,7 @@ def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: View
         return []
     forgets = forgets_actions(query, made)
     if forgets is None and _reads_more_of_keys(query, settings):
-        raise stop_reasons.match_not_understood(query)
+        raise definition_stops.match_not_parsed(query)
     return without_actions(query, made) if forgets else []
 
 
@@ -163,31 +163,31 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
-    raise stop_reasons.not_for_innodb(query, why, 0)
+    raise definition_stops.not_for_innodb(query, why, 0)
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
     if named in _GONE:
-        raise stop_reasons.engine_gone(query, made.engine, 1286)
+        raise definition_stops.engine_missing(query, made.engine, 1286)
     if _is_temporary(made):
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or made.written.option("UNION") is not None):
-        raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
     if made.written.queried and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in _TO_INNODB | _MERGE and not becomes_innodb
         else:
             refused = settings.gtids != "anonymous"
         if refused:
-            raise stop_reasons.create_select(query, made.engine or "a table")
+            raise definition_stops.create_select(query, made.engine or "a table")
     if becomes_innodb:
         return
     plain = next((one.text for one in made.written.engines if one.text.lower() in _TO_INNODB), None)
     if made.written.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
-        raise stop_reasons.partitioned(query, plain)
+        raise definition_stops.partitions(query, plain)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
@@ -211,7 +211,7 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
     if not (changes or default_changes):
         return edits
     if made.written.foreign_keys:
-        raise stop_reasons.not_for_innodb(
+        raise definition_stops.not_for_innodb(
             query, f"{made.engine or 'MyISAM'} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it", 0
         )
     _check_auto_increment(query, made)
@@ -241,6 +241,6 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
         if "auto_increment" in column.extra.lower() and not any(
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
-            raise stop_reasons.not_for_innodb(
+            raise definition_stops.not_for_innodb(
                 query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
             )

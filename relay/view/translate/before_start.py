@@ -12,7 +12,8 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.views.view_copy import ViewCopy
-from relay.view.rules.group import CannotBeKept, GroupRules, SourceGroup
+from relay.view.rules.group import GroupRules, SourceGroup
+from relay.view.stops.stop_reason import CannotBeKept
 from relay.view.translate.source_groups import ReadInto
 
 _PIECE_BYTES: Final = 1 << 20

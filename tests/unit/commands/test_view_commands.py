@@ -23,13 +23,13 @@ from relay.commands.view_command import find_place, list_views
 from relay.commands.view_seed import seed
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_listing import files_of
-from relay.view.rules.group import StopReason
 from relay.view.rules.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.seeding.seed_statements import RelayAddress
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import STOPPED, ViewStop
 from relay.view.view_place import ViewPlace
 from relay.view.view_skips import skips_of
-from relay.view.view_stop import STOPPED, ViewStop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
