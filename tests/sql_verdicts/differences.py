@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.sql_verdicts.lexers import LEXERS, NUMBER, PLAIN, REFUSED, digest_alike, of_definitions, reads
+from tests.sql_verdicts.lexers import LEXERS, REFUSED, digest_alike, of_definitions
 from tests.sql_verdicts.setting import MODES, SERVERS, Setting
 
 FILE: Final = Path(__file__).with_name("lexer_differences.toml")
 DIGEST: Final = "digest"
-NAMES: Final = "names"
-"""It knows no numbers."""
-
 _REFUSALS: Final = {"either": ("", "sql_tokens", "lexer")}
 
 
@@ -75,17 +72,14 @@ def found_differences(text: str) -> list[Found]:
             setting = Setting(server, mode)
             usual = of_definitions(text, setting)
             for name, lexer in LEXERS.items():
-                if not reads(name, setting):
-                    continue
                 made = lexer(text, setting)
-                known = usual.replace(NUMBER, PLAIN) if name == NAMES and usual != REFUSED else usual
-                if made == known:
+                if made == usual:
                     continue
-                if REFUSED in (made, known):
-                    refuses = "sql_tokens" if known == REFUSED else "lexer"
+                if REFUSED in (made, usual):
+                    refuses = "sql_tokens" if usual == REFUSED else "lexer"
                     found.append(Found(name, setting, text, refuses, 0))
                 else:
-                    at = next(at for at, (one, other) in enumerate(zip(made, known, strict=True)) if one != other)
+                    at = next(at for at, (one, other) in enumerate(zip(made, usual, strict=True)) if one != other)
                     found.append(Found(name, setting, text, "", at))
             if not digest_alike(text, setting):
                 found.append(Found(DIGEST, setting, text, "", len(text)))

@@ -4,24 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from protocol.binlog.schema import definition_names
 from protocol.errors import StatementRefused
 from protocol.sql.lexer import NotSure, sql_tokens
 from protocol.statements import SourceFacts
 from protocol.statements.expression import tokens as client_tokens
-from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.view.rules.mariadb.statement.executable_comments import opened_text
-from relay.view.rules.mariadb.statement.statement_context import StatementContext
-from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
 from tests.sql_verdicts.setting import Setting
 from tests.support.kernel_builds import imported_kernel
-from tests.support.mariadb_statements import FewCollations
 
 NOTHING, STRING, NAME, PLAIN, NUMBER = " ", "s", "n", "w", "1"
 """A character is of blanks and comments, a string, a quoted name, words and signs, or a number."""
 REFUSED: Final = "refused"
-_UTF8MB4: Final = 45
 Classes = str
 """One of the letters above for each character, or REFUSED."""
 
@@ -60,17 +52,6 @@ def of_definitions(text: str, setting: Setting) -> Classes:
     return _painted(text, pieces, "ansi" in setting.mode)
 
 
-def _of_older_targets(text: str, setting: Setting) -> Classes:
-    numbers = [int(one) for one in setting.version.split("-")[0].split(".")]
-    source = numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]
-    raw = text.encode("latin-1")
-    try:
-        made = SourceStatement(raw, 8, setting.sql_mode, source, TARGETS_BY_NAME["mysql-9.7"])
-    except NotReadable:
-        return REFUSED
-    return _painted(text, _with_variables(text, made.words), "ansi" in setting.mode)
-
-
 def _with_variables(text: str, tokens: Any) -> Iterator[tuple[str, int, int]]:
     for token in tokens:
         if "VARIABLE" in token.kind.name:
@@ -100,49 +81,9 @@ def _of_clients(text: str, setting: Setting) -> Classes:
     return _painted(text, _with_variables(text, found), False)
 
 
-def _of_readiness(text: str, setting: Setting) -> Classes:
-    return _painted(
-        text, _with_variables(text, LoggedStatement(text, "", setting.sql_mode).tokens), "ansi" in setting.mode
-    )
-
-
-def _of_names(text: str, setting: Setting) -> Classes:
-    made = [NOTHING] * len(text)
-    for match in definition_names._TOKEN.finditer(text):
-        if match.lastgroup in definition_names._OPEN:
-            return REFUSED
-        first = match[0][0]
-        comment = match[0] == "*/" or (match[0].startswith(("/*", "--", "#")) and len(match[0]) > 1) or match[0] == "#"
-        if not comment:
-            kind = {"'": STRING, '"': NAME, "`": NAME}.get(first, PLAIN)
-            made[match.start() : match.end()] = kind * len(match[0])
-    return "".join(made)
-
-
-def _of_opened_comments(text: str, setting: Setting) -> Classes:
-    """As `sql_tokens` reads what MariaDB's comments are opened to."""
-    context = StatementContext(b"", setting.sql_mode, 8, setting.version, (9, 7), FewCollations())
-    raw = text.encode("latin-1")
-    try:
-        opened = opened_text(context.query(raw), context).raw.decode("latin-1")
-    except NotSure:
-        return REFUSED
-    return of_definitions(opened, Setting(setting.server, setting.mode))
-
-
 LEXERS: Final[dict[str, Callable[[str, Setting], Classes]]] = {
-    "older targets": _of_older_targets,
     "clients": _of_clients,
-    "readiness": _of_readiness,
-    "names": _of_names,
-    "comments of MariaDB": _of_opened_comments,
 }
-_SERVERS: Final = {"older targets": "mysql", "comments of MariaDB": "mariadb"}
-
-
-def reads(lexer: str, setting: Setting) -> bool:
-    """Whether the lexer is given statements of this server."""
-    return setting.server.startswith(_SERVERS.get(lexer, ""))
 
 
 def digest_alike(text: str, setting: Setting) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.statements.expression.tokens import Kind
+from protocol.sql.lexer import TokenKind
 from relay.audit.readiness import reserved_words
 from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
@@ -39,13 +39,13 @@ def _sets_password_by_function(statement: LoggedStatement) -> bool:
 
 
 def _sets_password_to_hash(statement: LoggedStatement) -> bool:
-    last = statement.tokens[-1] if statement.tokens else None
+    last = statement.words[-1] if statement.words else None
     return (
         statement.verb == "SET"
         and statement.word(1) == "PASSWORD"
         and last is not None
-        and last.kind is Kind.STRING
-        and statement.word(len(statement.tokens) - 2) == "="
+        and last.kind is TokenKind.STRING
+        and statement.word(len(statement.words) - 2) == "="
     )
 
 
@@ -53,7 +53,7 @@ def _grants_with_account_options(statement: LoggedStatement) -> bool:
     return statement.verb == "GRANT" and (
         statement.has("IDENTIFIED")
         or statement.has("REQUIRE")
-        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.tokens)))
+        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.words)))
     )
 
 
@@ -63,14 +63,14 @@ def _grants_only(statement: LoggedStatement) -> bool:
 
 def _has_old_plugin(statement: LoggedStatement) -> bool:
     return statement.verb != "GRANT" and any(
-        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places_of("IDENTIFIED", "WITH")
+        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places("IDENTIFIED", "WITH")
     )
 
 
 def _orders_groups(statement: LoggedStatement) -> bool:
-    for start in statement.places_of("GROUP", "BY"):
+    for start in statement.places("GROUP", "BY"):
         depth = 0
-        for index in range(start + 2, len(statement.tokens)):
+        for index in range(start + 2, len(statement.words)):
             word = statement.word(index)
             if word == "(":
                 depth += 1
@@ -98,7 +98,7 @@ def system_tables(statement: LoggedStatement) -> list[str]:
     )
     return [
         statement.name(index + 2)
-        for index in range(len(statement.tokens))
+        for index in range(len(statement.words))
         if statement.name(index) == "mysql"
         and statement.word(index + 1) == "."
         and statement.name(index + 2)
@@ -232,7 +232,7 @@ CHECKS: Final = (
             "Error 1064. It is still understood in the files of LOAD DATA.",
             "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
         ),
-        lambda statement: "\\N" in statement.upper,
+        lambda statement: statement.has("\\", "N"),
     ),
     StatementCheck(
         _stops(

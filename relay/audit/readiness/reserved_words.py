@@ -6,7 +6,7 @@ Compared by a test with information_schema.KEYWORDS of MySQL 9.7 and with what M
 from collections.abc import Container, Iterator
 from typing import Final
 
-from protocol.statements.expression.tokens import Kind
+from protocol.sql.lexer import TokenKind
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 MYSQL_SINCE: Final = {
@@ -45,9 +45,9 @@ _BEFORE_NAMES: Final = frozenset((
 
 def used_as_names(statement: LoggedStatement, words: Container[str]) -> Iterator[str]:
     """The words among `words` that the statement uses as names without quotes."""
-    for index, token in enumerate(statement.tokens):
-        word = statement.upper[index]
-        if token.kind is not Kind.WORD or word not in words:
+    for index, token in enumerate(statement.words):
+        word = token.upper
+        if token.kind is not TokenKind.WORD or word not in words:
             continue
         before, behind = statement.word(index - 1), statement.word(index + 1)
         if before == ".":
@@ -58,7 +58,7 @@ def used_as_names(statement: LoggedStatement, words: Container[str]) -> Iterator
             continue
         if word == "ROW" and behind in ("(", "_FORMAT", "BEGIN"):
             continue
-        if word == "OFFSET" and statement.tokens[index - 1].kind is Kind.NUMBER:
+        if word == "OFFSET" and statement.words[index - 1].kind is TokenKind.NUMBER:
             continue
         if behind == "." or before in _BEFORE_NAMES:
             yield word

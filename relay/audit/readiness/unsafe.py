@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from protocol.sql.lexer import TokenKind
 from relay.audit.readiness.check import BOTH, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -34,7 +35,7 @@ def _limits(statement: LoggedStatement) -> list[bool]:
     if not _is_change(statement):
         return []
     found = []
-    for place in statement.places_of("LIMIT"):
+    for place in statement.places("LIMIT"):
         depth = 0
         ordered = False
         for index in range(place - 1, -1, -1):
@@ -59,7 +60,7 @@ def _calls(statement: LoggedStatement) -> bool:
         return True
     return any(
         statement.word(index - 1) != "." and statement.word(index + 1) != "("
-        for index in statement.places_of("CURRENT_USER")
+        for index in statement.places("CURRENT_USER")
     )
 
 
@@ -67,8 +68,10 @@ def _reads_variables(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
     return any(
-        token.kind.name == "SYSTEM_VARIABLE" and token.text.lower().rpartition(".")[2] not in _SAFE_VARIABLES
-        for token in statement.tokens
+        token.kind is TokenKind.VARIABLE
+        and token.text.startswith("@@")
+        and token.text.lower().lstrip("@").rpartition(".")[2] not in _SAFE_VARIABLES
+        for token in statement.words
     )
 
 
@@ -89,7 +92,7 @@ def _skips_or_replaces(statement: LoggedStatement) -> bool:
     return any(
         statement.word(index - 1) in ("IGNORE", "REPLACE")
         or (statement.word(index - 1) == "AS" and statement.word(index - 2) in ("IGNORE", "REPLACE"))
-        for index in statement.places_of("SELECT")
+        for index in statement.places("SELECT")
     )
 
 
@@ -106,7 +109,7 @@ def _updates_duplicates(statement: LoggedStatement) -> bool:
 def _reads_logs(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    for index in range(len(statement.tokens) - 2):
+    for index in range(len(statement.words) - 2):
         if statement.word(index + 1) == ".":
             schema, table = statement.name(index), statement.name(index + 2)
             if schema == "performance_schema" or (schema == "mysql" and table in ("general_log", "slow_log")):

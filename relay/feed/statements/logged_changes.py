@@ -280,7 +280,7 @@ def _definitions(
     try:
         said = parse_ddl(text, schema, mode, version)
     except NotSure:
-        names = defined_names(text.encode())
+        names = defined_names(text.encode(), mode)
         reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
         for key in sorted(tables):
             same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)

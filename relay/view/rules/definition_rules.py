@@ -5,6 +5,7 @@ from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
 from protocol.sql.tables.altered_table import table_of
@@ -15,7 +16,6 @@ from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
-from relay.view.rules.statement.text_edits import TextEdit, edited
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
 

@@ -48,7 +48,7 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
         elif verb == "RENAME":
             _learn_rename(engines, words)
     except NotSure:
-        engines.doubt(defined_names(query.raw), references=b"references" in query.raw.lower())
+        engines.doubt(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:

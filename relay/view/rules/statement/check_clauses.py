@@ -8,10 +8,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from protocol.sql.edits import TextEdit
 from protocol.sql.lexer import NotSure
 from protocol.sql.tables.ddl_statement import Action, CheckClause, ElementList, needs
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.text_edits import TextEdit, removed_words
+from relay.view.rules.statement.removed_words import removed_words
 
 _AFTER_ACTIONS: Final = ("", ",", ";", "PARTITION", "REMOVE")
 

@@ -1,17 +1,14 @@
 """Foreign keys with parts in comments for servers, `/*!50000 … */`: InnoDB of MySQL before 8.0 reads keys from the text of a definition
 without any comments (tried: 5.6.24), newer servers act by what stands in them (tried: 9.7.4)."""
 
-import re
-from collections.abc import Iterator
 from typing import Final
 
-from protocol.sql.lexer import LINE_COMMENT, SqlToken, sql_tokens
+from protocol.sql.lexer import ReadAs, SqlToken, sql_text, tokens_inside
 from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
-_COMMENT: Final = re.compile(rf"{LINE_COMMENT}|(/\*!)|/\*.*?\*/|(\*/)", re.DOTALL)
 _NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
@@ -22,24 +19,15 @@ def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
     """
     if b"/*!" not in query.raw:
         return False
-    tokens = sql_tokens(query.text, query.sql_mode, _READS_ALL)
+    read = sql_text(query.text, ReadAs(_READS_ALL, query.sql_mode))
+    tokens = read.tokens
+    commented = tokens_inside(tokens, (one for one in read.comments if one.is_read))
     inline = {token.start for key in made.written.inline for token in key.references.tokens}
     keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.written.foreign_keys]
     return any(
         tokens[at].start not in inline and (_is_of_key(tokens, at) or any(tokens[at].start in one for one in keys))
-        for at in _commented(query.text, tokens)
+        for at in commented
     )
-
-
-def _commented(text: str, tokens: list[SqlToken]) -> Iterator[int]:
-    """Which of the tokens stand in comments for servers; all of them are among `tokens`."""
-    depth, stop = 0, 0
-    for at, token in enumerate(tokens):
-        for opens, closes in _COMMENT.findall(text[stop : token.start]):
-            depth += bool(opens) - bool(closes)
-        if depth:
-            yield at
-        stop = token.stop
 
 
 def _is_of_key(tokens: list[SqlToken], at: int) -> bool:

@@ -3,11 +3,12 @@
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
+from protocol.sql.edits import TextEdit
 from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition
 from protocol.sql.tables.references_clause import ReferencesClause
 from protocol.sql.tables.server_dialect import ServerDialect
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.text_edits import TextEdit, removed_words
+from relay.view.rules.statement.removed_words import removed_words
 
 _KEYS_IN_PLACE_SINCE: Final = (5, 6, 0)
 

@@ -105,10 +105,10 @@ def _divides_doubles(words: ReadWords, index: int) -> bool:
 
 def _differs_by_arguments(words: ReadWords, index: int, without: dict[str, int]) -> bool:
     """`without`: see `_has_text`."""
-    word, stop = words.at_word(index), words.closing(index + 1)
+    word, stop = words.at_word(index), words.brackets.closing(index + 1)
     inside = range(index + 2, stop)
     if word.startswith("ST_"):
-        return not (word.endswith(("FROMTEXT", "FROMWKB")) and not words.holds(index + 1, ","))
+        return not (word.endswith(("FROMTEXT", "FROMWKB")) and not words.brackets.holds(index + 1, ","))
     if word in _PADS:
         last = words.tokens[stop - 1]
         is_text = last.kind is TokenKind.STRING and words.at_word(stop - 2) == "," and len(last.text.strip("'\"")) > 0

@@ -362,7 +362,7 @@ class ColumnRewriting:
         blob = self.column.is_blob or self.column.type == "VECTOR"
         if (is_expression and not self._is_time(start)) or blob:
             words.before(start, "(")
-            words.behind(stop - 1, ")")
+            words.after(stop - 1, ")")
 
     def _is_time(self, start: int) -> bool:
         return self._words.at_word(start) in _NOW and self.column.type in _NOW_TYPES
@@ -377,7 +377,7 @@ class ColumnRewriting:
             words.before(start, "(uuid_to_bin(" if kind == "UUID" else "(inet6_aton(")
         else:
             raise NotSure(f"the default of the column {self.column.name} of type {kind}")
-        words.behind(stop - 1, "))")
+        words.after(stop - 1, "))")
 
     def _value(self, start: int) -> tuple[bool, bool]:
         """Takes a default; whether it is no literal, and whether it is NULL."""

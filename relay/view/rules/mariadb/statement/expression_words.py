@@ -88,7 +88,7 @@ def _is_keyword(words: EditableStatement, index: int) -> bool:
     if before in _KEYWORD_BEHIND.get(word, ()):
         return True
     if word in WINDOW_FUNCTIONS:
-        return behind == "(" and words.at_word(words.closing(index + 1) + 1) == "OVER"
+        return behind == "(" and words.at_word(words.brackets.closing(index + 1) + 1) == "OVER"
     if word in ("DATABASE", "SCHEMA"):
         return behind == "(" and words.at_word(index + 2) == ")"
     if word == "ROW":
@@ -130,7 +130,7 @@ def _behind_for(words: EditableStatement, index: int) -> None:
 def _group_concat(words: EditableStatement, index: int) -> None:
     if words.at_word(index + 1) != "(":
         return
-    if words.holds(index + 1, "LIMIT"):
+    if words.brackets.holds(index + 1, "LIMIT"):
         _stop(words, "LIMIT in GROUP_CONCAT")
 
 
@@ -138,7 +138,7 @@ def _as(words: EditableStatement, index: int) -> None:
     behind = words.at_word(index + 1)
     if behind not in _MISSING_CASTS and behind not in ("INT", "INTEGER"):
         return
-    if words.at_word(words.opening(index) - 1) != "CAST":
+    if words.at_word(words.brackets.opening(index) - 1) != "CAST":
         return
     if behind in _MISSING_CASTS:
         _stop(words, f"CAST to {behind}")

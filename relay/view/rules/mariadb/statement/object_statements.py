@@ -87,7 +87,7 @@ def program(words: EditableStatement, kind: str) -> None:
     while words.accept("."):
         name = words.name()
     if kind in ("PROCEDURE", "FUNCTION") and words.word() == "(":
-        for index in range(words.at, words.closing(words.at)):
+        for index in range(words.at, words.brackets.closing(words.at)):
             if words.at_word(index) == "DEFAULT":
                 raise definition_stops.clause_unknown(
                     words.context.target_title, words.query, f"defaults of parameters, of {name}"

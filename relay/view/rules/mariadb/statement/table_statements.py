@@ -199,7 +199,7 @@ class TableElements:
         words, passed = self.words, 0
         for index in range(words.end):
             if words.at_word(index) in ("CHECK", "AS") and words.at_word(index + 1) == "(":
-                closed = words.closing(index + 1)
+                closed = words.brackets.closing(index + 1)
                 looked_at, passed = range(max(index + 2, passed), closed), max(passed, closed)
                 for at in looked_at:
                     if words.tokens[at].text.lower() in of_bytes:
@@ -289,7 +289,7 @@ class CreateTableRewriting:
                     f"CREATE … SELECT of the engine {options.engine} in one transaction",
                     3979,
                 )
-            words.behind(options.last, " START TRANSACTION")
+            words.after(options.last, " START TRANSACTION")
 
     def _query(self) -> bool:
         """AS SELECT and what follows."""
@@ -318,7 +318,7 @@ class CreateTableRewriting:
                     words.context.target_title, words.query, "system versioning by transactions"
                 )
             if column is not None and not column.not_null:
-                words.behind(column.first + 4, " NOT NULL")
+                words.after(column.first + 4, " NOT NULL")
         ending = end.name if end is not None else ROW_END
         made = ""
         if start is None and end is None:
@@ -756,7 +756,7 @@ class AlterTableRewriting:
             read_expressions(words, start, words.at)
             # a literal in brackets is one all the same here (1101)
             words.before(start, "(" if words.tokens[start].kind is TokenKind.WORD else "(concat(")
-            words.behind(words.at - 1, ")" if words.tokens[start].kind is TokenKind.WORD else "))")
+            words.after(words.at - 1, ")" if words.tokens[start].kind is TokenKind.WORD else "))")
 
 
 def _charset(table: Table | None) -> str:

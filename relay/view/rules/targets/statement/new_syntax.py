@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from protocol.sql.lexer import TokenKind
 from relay.view.rules.targets.known.target import NewClause, Target
 from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
-from relay.view.rules.targets.statement.parentheses import closing, enclosing
-from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops import statement_stops
 from relay.view.stops.statement_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
 
@@ -36,8 +36,8 @@ _PAIRS: Final[tuple[NewClause, ...]] = (
     (("GET", "STACKED", "DIAGNOSTICS"), (5, 7), "GET STACKED DIAGNOSTICS"),
     (("EACH", "ROW", "FOLLOWS"), (5, 7), "an order of triggers"),
     (("EACH", "ROW", "PRECEDES"), (5, 7), "an order of triggers"),
-    (("->",), (5, 7), "-> for values inside of JSON"),
-    (("->>",), (5, 7), "->> for values inside of JSON"),
+    (("-", ">", ">"), (5, 7), "->> for values inside of JSON"),
+    (("-", ">"), (5, 7), "-> for values inside of JSON"),
     ((")", "OVER"), (8, 0), "window functions"),
     (("LATERAL", "("), (8, 0), "LATERAL"),
     (("MEMBER", "OF", "("), (8, 0), "MEMBER OF"),
@@ -90,8 +90,8 @@ def common_table_at(statement: SourceStatement) -> int | None:
             return index
         behind = index + 2
         if statement.word(behind) == "(":
-            behind = closing(statement, behind) + 1
-        if statement.name(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
+            behind = statement.brackets.closing(behind) + 1
+        if statement.text_at(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
             return index
     return None
 
@@ -114,15 +114,15 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
     yield from _of_writes(statement)
     yield from _casts(statement)
     for index, word in enumerate(statement.words):
-        if word.kind is not Kind.WORD or word.text not in FIRST_WITH_FUNCTION or statement.word(index + 1) != "(":
+        if word.kind is not TokenKind.WORD or word.upper not in FIRST_WITH_FUNCTION or statement.word(index + 1) != "(":
             continue
         if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
-            yield FIRST_WITH_FUNCTION[word.text], f"the function {word.text}", NO_SUCH_FUNCTION
+            yield FIRST_WITH_FUNCTION[word.upper], f"the function {word.upper}", NO_SUCH_FUNCTION
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
     """Whether a quoted name, or a literal, stands in front: no keyword."""
-    return index > 0 and statement.words[index - 1].kind not in (Kind.WORD, Kind.SYMBOL)
+    return index > 0 and statement.words[index - 1].kind not in (TokenKind.WORD, TokenKind.SYMBOL)
 
 
 def _is_indexed(statement: SourceStatement, index: int) -> bool:
@@ -171,13 +171,12 @@ def _has_table_alias(statement: SourceStatement) -> bool:
         behind += 2
     if behind >= len(statement.words):
         return False
-    return statement.words[behind].kind is Kind.NAME or statement.word(behind) not in _BEHIND_TABLE
+    return statement.words[behind].kind is TokenKind.NAME or statement.word(behind) not in _BEHIND_TABLE
 
 
 def _casts(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
     places = [index for index in statement.places("AS") if statement.word(index + 1) in _CASTS]
-    around = enclosing(statement) if places else []
     for index in places:
-        if statement.word(around[index] - 1) == "CAST":
+        if statement.word(statement.brackets.opening(index) - 1) == "CAST":
             kind = statement.word(index + 1)
             yield _CASTS[kind], f"CAST to {kind}", SYNTAX_ERROR
