@@ -301,10 +301,16 @@ def _target_kind(statement: bytes, setting: Setting) -> Any:
         "account": statement_kind.is_account_statement(made),
         "plain": statement_kind.is_plain_definition(made),
         "selects": statement_kind.selects_into_new_table(made),
-        "start": statement_kind.start_transaction_at(made),
+        "start": _start_transaction_at(made),
         "columns": statement_kind.selects_defined_columns(made),
         "counts": statement_kind.only_counts(made),
     }
+
+
+def _start_transaction_at(made: SourceStatement) -> int | None:
+    """The word that it begins with."""
+    option = made.definition.written.option("START TRANSACTION") if made.definition is not None else None
+    return None if option is None else made.index_at(option.start)
 
 
 @reader("kind: accounts", "whether it is about accounts, and SET PASSWORD", by_mode=False, by_server=Servers.NO)

@@ -120,10 +120,11 @@ class CheckClause(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A column or a key with all that is said of it, without the comma."""
+    """A column or a key with all that is said of it, without the comma. `type_at`: where the type of a column begins, -1 for a key."""
 
     start: int
     stop: int
+    type_at: int = -1
 
 
 class ElementList(NamedTuple):
@@ -146,12 +147,14 @@ class Action(NamedTuple):
 class WrittenParts:
     """The parts of a CREATE TABLE or ALTER TABLE with their places, as far as they are known.
 
-    `foreign_keys`: by FOREIGN KEY. `inline`: by REFERENCES after a column, which servers before 9.0 read and forget. `partitioned`:
-    it says PARTITION BY. `queried`: SELECT or another query follows, which gives columns that nobody names.
+    `elements`: columns and keys that it defines, of CHANGE and MODIFY too. `foreign_keys`: by FOREIGN KEY. `inline`: by REFERENCES
+    after a column, which servers before 9.0 read and forget. `partitioned`: it says PARTITION BY. `queried`: SELECT or another query
+    follows, which gives columns that nobody names.
     """
 
     unknown: list[Unknown] = field(default_factory=list)
     options: list[TableOption] = field(default_factory=list)
+    elements: list[Element] = field(default_factory=list)
     foreign_keys: list[WrittenForeignKey] = field(default_factory=list)
     inline: list[WrittenForeignKey] = field(default_factory=list)
     checks: list[CheckClause] = field(default_factory=list)

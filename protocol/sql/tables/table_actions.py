@@ -16,6 +16,7 @@ from protocol.sql.tables.ddl_statement import (
     DropColumn,
     DropForeignKey,
     DropKey,
+    Element,
     ElementList,
     RenameColumn,
     RenameKey,
@@ -23,7 +24,7 @@ from protocol.sql.tables.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from protocol.sql.tables.table_elements import KEY_WORDS, Defined, read_element, read_list, take_column
+from protocol.sql.tables.table_elements import KEY_WORDS, Defined, read_column, read_element, read_list
 from protocol.sql.tables.table_options import charset_option, engine_option, option_follows, partitions, plain_option
 
 PARTITION_VERBS: Final = frozenset(
@@ -73,7 +74,7 @@ class _Actions:
         """An action, with the comma after it."""
         reader, start = self._reader, self._reader.start_of_next()
         self._listed = None
-        known = self._attempt()
+        known = is_read = self._attempt()
         while not reader.ended and reader.word() != ",":
             if reader.word() == "PARTITION" and reader.word(1) == "BY":
                 self._partition_by()
@@ -82,6 +83,8 @@ class _Actions:
             ):
                 known = False
                 reader.pass_over(f"{reader.text()} behind the end of what is known")
+        if not is_read:
+            reader.written.elements.append(Element(start, reader.stop_of_last()))
         reader.written.actions.append(Action(start, reader.stop_of_last(), self._listed))
         reader.accept(",")
 
@@ -113,7 +116,7 @@ class _Actions:
             def take(defined: Defined) -> None:
                 clauses.append(ChangeColumn(old, defined, exists) if isinstance(defined, ColumnDefinition) else defined)
 
-            take_column(reader, new, take)
+            read_column(reader, new, take)
         elif word == "DROP":
             reader.take()
             self._drop_clause(clauses)

@@ -25,39 +25,40 @@ Defined = ColumnDefinition | AddKey | AddForeignKey
 
 def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList:
     """Columns and keys in brackets. `take`: is called with each of those that are known. Raises: NotSure for a list without an end."""
-    start = reader.start_of_next()
+    start, elements = reader.start_of_next(), reader.written.elements
     reader.expect("(")
-    found = []
+    first = len(elements)
     while True:
-        first = reader.start_of_next()
+        count, begin = len(elements), reader.start_of_next()
         reader.attempt(lambda: read_element(reader, take))
         while reader.word() not in (",", ")") and reader.kind is not TokenKind.END:
             reader.pass_over(f"{reader.text()} in place of ,")
-        found.append(Element(first, reader.stop_of_last()))
+        type_at = elements.pop().type_at if len(elements) > count else -1
+        elements.append(Element(begin, reader.stop_of_last(), type_at))
         if reader.accept(")"):
-            return ElementList(start, reader.stop_of_last(), tuple(found))
+            return ElementList(start, reader.stop_of_last(), tuple(elements[first:]))
         reader.expect(",")
 
 
 def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_column: bool = False) -> None:
     """A column or a key. `is_column`: COLUMN is before it. Raises: NotSure for a key that is not known."""
+    start = reader.start_of_next()
     key = None if is_column else _key_element(reader)
+    if key is None:
+        names: list[str] = []
+        reader.attempt(lambda: names.append(reader.column_name()))
+        read_column(reader, names[0] if names else "", take)
+        return
     if isinstance(key, AddKey | AddForeignKey):
         take(key)
-    elif key is None:
-        read_column(reader, take)
+    reader.written.elements.append(Element(start, reader.stop_of_last()))
 
 
-def read_column(reader: DdlReader, take: Callable[[Defined], None]) -> None:
-    """A column's name and definition. A name that cannot be read is empty."""
-    names: list[str] = []
-    reader.attempt(lambda: names.append(reader.column_name()))
-    take_column(reader, names[0] if names else "", take)
-
-
-def take_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -> None:
+def read_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -> None:
     """A column's definition after its name, and the foreign key that it makes, if its server takes it for one."""
+    type_at = reader.start_of_next()
     column = column_definition(reader, name, alters=reader.alters)
+    reader.written.elements.append(Element(type_at, reader.stop_of_last(), type_at))
     take(column)
     counts = reader.dialect.has_foreign_keys_of_columns
     if column.references is not None and counts is not False:
@@ -86,7 +87,9 @@ def key_options(reader: DdlReader) -> None:
         elif reader.accept("KEY_BLOCK_SIZE"):
             reader.accept("=")
             reader.number()
-        elif reader.accept("COMMENT"):
+        elif reader.word() in ("COMMENT", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"):
+            reader.take()
+            reader.accept("=")
             reader.string()
         elif reader.accept("WITH", "PARSER"):
             reader.take()

@@ -118,7 +118,10 @@ def plain_option(reader: DdlReader) -> bool:
         reader.take()
         reader.take()
         return True
-    return word == "START" and reader.accept("START", "TRANSACTION")
+    if reader.accept("START", "TRANSACTION"):
+        _written(reader, "START TRANSACTION", start, start, "")
+        return True
+    return False
 
 
 def option_follows(reader: DdlReader) -> bool:
