@@ -143,6 +143,16 @@ class Action(NamedTuple):
     listed: ElementList | None = None
 
 
+class RowAction(NamedTuple):
+    """What ALTER TABLE does to all rows of a partition or of the table, which no binlog says.
+
+    `verb`: DROP, TRUNCATE, EXCHANGE, DISCARD or IMPORT. `other`: the table that EXCHANGE names.
+    """
+
+    verb: str
+    other: TableName | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class WrittenParts:
     """The parts of a CREATE TABLE or ALTER TABLE with their places, as far as they are known.
@@ -160,6 +170,7 @@ class WrittenParts:
     checks: list[CheckClause] = field(default_factory=list)
     listed: ElementList | None = None
     actions: list[Action] = field(default_factory=list)
+    row_actions: list[RowAction] = field(default_factory=list)
     partitioned: bool = False
     queried: bool = False
 

@@ -20,6 +20,7 @@ from protocol.sql.tables.ddl_statement import (
     ElementList,
     RenameColumn,
     RenameKey,
+    RowAction,
     SetCharset,
     SetDefault,
     SetEngine,
@@ -31,6 +32,8 @@ PARTITION_VERBS: Final = frozenset(
     ("TRUNCATE", "EXCHANGE", "COALESCE", "REORGANIZE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR")
 )
 """What ALTER TABLE does with partitions that are there, besides ADD and DROP, by the word before PARTITION."""
+
+_OF_ALL_ROWS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"))
 
 
 def read_actions(reader: DdlReader, made: AlterTable) -> None:
@@ -95,6 +98,18 @@ class _Actions:
         if not known:
             del clauses[count:]
         return known
+
+    def _partitions(self, verb: str) -> None:
+        """From PARTITION on, to the end of the statement."""
+        reader, other = self._reader, None
+        if verb == "EXCHANGE":
+            reader.expect("PARTITION")
+            reader.name()
+            reader.expect("WITH", "TABLE")
+            other = reader.table_name()
+        if verb in _OF_ALL_ROWS:
+            reader.written.row_actions.append(RowAction(verb, other))
+        partitions(reader, before_query=False)
 
     def _partition_by(self) -> None:
         self._reader.written.partitioned = True
@@ -161,12 +176,15 @@ class _Actions:
         ):
             reader.take()
             reader.take()
+            if word in _OF_ALL_ROWS:
+                reader.written.row_actions.append(RowAction(word))
         elif word in ("ALGORITHM", "LOCK"):
             _with_value(reader)
         elif word == "PARTITION" and reader.word(1) == "BY":
             self._partition_by()
         elif word in PARTITION_VERBS and reader.word(1) == "PARTITION":
-            partitions(reader, before_query=False)
+            reader.take()
+            self._partitions(word)
         elif word == "REMOVE":
             reader.take()
             reader.expect("PARTITIONING")
@@ -178,7 +196,7 @@ class _Actions:
     def _add(self, clauses: list[Clause]) -> None:
         reader = self._reader
         if reader.word() == "PARTITION":
-            partitions(reader, before_query=False)
+            self._partitions("ADD")
             return
         if reader.word() == "SYSTEM":
             raise NotSure("system versioning")
@@ -197,7 +215,7 @@ class _Actions:
         reader = self._reader
         word = reader.word()
         if word == "PARTITION":
-            partitions(reader, before_query=False)
+            self._partitions("DROP")
         elif word == "SYSTEM" or (word == "PERIOD" and reader.word(1) == "FOR"):
             raise NotSure("system versioning")
         elif word == "PRIMARY":

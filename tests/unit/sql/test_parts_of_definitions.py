@@ -211,3 +211,20 @@ def test_reading_stays_linear_in_unknown_words() -> None:
     made = parts(f"CREATE TABLE t (a INT {words})")
     assert len(made.unknown) == 1
     assert len(made.unknown[0].words) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("DROP PARTITION p, q", [("DROP", None)]),
+        ("TRUNCATE PARTITION ALL", [("TRUNCATE", None)]),
+        ("EXCHANGE PARTITION p WITH TABLE e.`u v` WITHOUT VALIDATION", [("EXCHANGE", ("e", "u v"))]),
+        ("DISCARD TABLESPACE", [("DISCARD", None)]),
+        ("IMPORT TABLESPACE", [("IMPORT", None)]),
+        ("ADD PARTITION (PARTITION p VALUES LESS THAN (1))", []),
+        ("REBUILD PARTITION p", []),
+        ("EXCHANGE PARTITION p", []),
+    ],
+)
+def test_what_is_done_to_all_rows_of_a_partition_is_known(action: str, expected: list[object]) -> None:
+    assert [tuple(one) for one in parts(f"ALTER TABLE t {action}").row_actions] == expected

@@ -6,6 +6,8 @@ from typing import Final
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.tables.source_table import Column, Table, TableName
+from protocol.sql.tables.table_actions import PARTITION_VERBS
+from protocol.sql.tables.table_options import QUERIES
 from relay.schema_history.table_agreement import type_parts
 from relay.view.rules.mariadb.differences.conversions import conversion_differs
 from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
@@ -29,7 +31,6 @@ from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
 from relay.view.stops import definition_stops
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
-_QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _NOT_UNIQUE: Final = 6125
 _UNSAFE_DEFAULT: Final = 1674
 _ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
@@ -245,7 +246,7 @@ class CreateTableRewriting:
         elements = TableElements(words, self._name, self._known)
         ranges: list[tuple[int, int]] = []
         closed = words.at - 1
-        if words.word() == "(" and words.word(1) not in _QUERIES and words.word(1) != "(":
+        if words.word() == "(" and words.word(1) not in QUERIES and words.word(1) != "(":
             words.take()
             while True:
                 first = words.at
@@ -296,7 +297,7 @@ class CreateTableRewriting:
         words, first = self._words, self._words.at
         words.accept("IGNORE") or words.accept("REPLACE")
         words.accept("AS")
-        if words.word() not in _QUERIES and words.word() != "(":
+        if words.word() not in QUERIES and words.word() != "(":
             words.at = first
             return False
         read_expressions(words, words.at, words.end)
@@ -458,17 +459,7 @@ class AlterTableRewriting:
             words.take()
         elif word == "REMOVE" and following == "PARTITIONING":
             words.at += 2
-        elif word in (
-            "TRUNCATE",
-            "COALESCE",
-            "REORGANIZE",
-            "ANALYZE",
-            "CHECK",
-            "OPTIMIZE",
-            "REBUILD",
-            "REPAIR",
-            "EXCHANGE",
-        ) and (following == "PARTITION"):
+        elif word in PARTITION_VERBS and following == "PARTITION":
             self._partition_action(rewriting)
         elif not rewriting.accept():
             raise NotSure(f"{words.peek().text} in ALTER TABLE")
