@@ -4,6 +4,7 @@ from typing import Final
 
 from protocol.sql.engines import names_of_engines
 from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
+from protocol.sql.tables.ddl_statement import AlterTable
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -13,16 +14,9 @@ _EVER_ENGINES: Final = names_of_engines()
 _LARGEST_BLOCK_KIB: Final = 16
 
 
-def _engines(statement: LoggedStatement) -> list[str]:
-    if not statement.defines_table:
-        return []
-    return [name for value in statement.option("ENGINE") if (name := statement.text_at(value))]
-
-
-def _has_type_option(statement: LoggedStatement) -> bool:
-    return statement.defines_table and any(
-        statement.text_at(value) in _EVER_ENGINES for value in statement.option("TYPE")
-    )
+def _engines(statement: LoggedStatement, word: str = "ENGINE") -> list[str]:
+    made = statement.definition
+    return [] if made is None else [one.text.lower() for one in made.written.engines if one.name == word]
 
 
 def _unknown(statement: LoggedStatement, known: frozenset[str]) -> bool:
@@ -34,12 +28,9 @@ def _is_strict(statement: LoggedStatement) -> bool:
 
 
 def _partitions_myisam(statement: LoggedStatement) -> bool:
-    engines = _engines(statement)
-    return (
-        statement.has("PARTITION", "BY")
-        and bool(engines)
-        and engines[0] not in names_of_engines(lambda engine: engine.partitions)
-    )
+    made, engines = statement.definition, _engines(statement)
+    partitioned = made is not None and made.written.partitioned
+    return partitioned and bool(engines) and engines[0] not in names_of_engines(lambda engine: engine.partitions)
 
 
 def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> bool:
@@ -56,7 +47,7 @@ def _counts_in_floats(statement: LoggedStatement) -> bool:
     return any(
         {"FLOAT", "DOUBLE", "REAL"} & (words := {statement.word(index) for index in range(start + 1, stop)})
         and "AUTO_INCREMENT" in words
-        for start, stop in statement.definitions()
+        for start, stop in statement.elements()
     )
 
 
@@ -75,7 +66,7 @@ def _breaks_innodb_strict_mode(statement: LoggedStatement) -> bool:
 def _has_null_in_primary_key(statement: LoggedStatement) -> bool:
     nullable: set[str] = set()
     keys: set[str] = set()
-    for start, stop in statement.definitions():
+    for start, stop in statement.elements():
         words = [statement.word(index) for index in range(start, stop)]
         if words[:2] == ["PRIMARY", "KEY"] or (words[:1] == ["CONSTRAINT"] and "PRIMARY" in words[:3]):
             opened = words.index("(") if "(" in words else len(words)
@@ -125,7 +116,7 @@ CHECKS: Final = (
             "Error 1064: the option is ENGINE. Make the table on the replica and skip the statement.",
             "MySQL 5.5 manual, What Is New; error 1064 of 9.7",
         ),
-        _has_type_option,
+        lambda statement: not _EVER_ENGINES.isdisjoint(_engines(statement, "TYPE")),
     ),
     StatementCheck(
         _stops(
@@ -135,11 +126,7 @@ CHECKS: Final = (
             "Error 1064. Delete the duplicates on the source first, then ALTER TABLE without IGNORE.",
             "MySQL 5.7 manual, What Is New; error 1064 of 9.7",
         ),
-        lambda statement: any(
-            statement.word(index) == "IGNORE" and statement.word(index + 1) == "TABLE"
-            for index in range(1, min(4, len(statement.words)))
-            if statement.verb == "ALTER"
-        ),
+        lambda statement: isinstance(statement.definition, AlterTable) and statement.definition.ignores,
     ),
     StatementCheck(
         _stops(
