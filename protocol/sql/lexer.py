@@ -1,13 +1,14 @@
 """The words of a statement, as the server that logged or sent it reads them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
 from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
+from protocol.errors import RelayError
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -88,8 +89,16 @@ _LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False
 """One row of an INSERT that has literals only, with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
 
 
-class NotSure(Exception):
-    """A statement of which it cannot be told for certain what it does."""
+class NotSure(RelayError):
+    """A statement of which it cannot be told for certain what it does. at: the place in its text, where the lexer raised it."""
+
+    def __init__(self, why: str, at: int = 0) -> None:
+        super().__init__(why)
+        self.at = at
+
+
+class TooManyTokens(NotSure):
+    """A statement of more words, signs and comments than are looked at."""
 
 
 class TokenKind(Enum):
@@ -145,7 +154,8 @@ class ReadAs:
     servers are read, whichever versions they are for. folds_rows: of INSERT, rows of literals become a pair of brackets each run.
     blank: a character beyond ASCII that is a blank, see `byte_text.blank_of`.
 
-    is_lenient: the text may have been cut: what has no end reaches to the end of the text, and nothing raises. most: tokens.
+    is_lenient: the text may have been cut: what has no end reaches to the end of the text, and nothing raises. most: of tokens and
+    comments.
     """
 
     server_version: str = ""
@@ -244,20 +254,11 @@ class _Reading:
         """Comments whose content is read: their places in `comments`."""
         self._depth = 0
         self._has_rows = False
-        self._readers: dict[str, Callable[[int, int], int]] = {
-            "quote": self._quotation,
-            "comment": self._comment,
-            "close": self._close,
-            "line": self._line,
-            "hex": self._hexadecimal,
-            "long": self._long_number,
-            "symbol": self._symbol,
-        }
 
     def run(self) -> None:
         """Reads the text to its end. Raises: NotSure."""
-        text, tokens, readers, match = self._text, self.tokens, self._readers, _TOKENS[self._as.blank].match
-        at, end, most = 0, len(text.rstrip(_LEFT_OUT_AT_END)), self._as.most
+        text, match = self._text, _TOKENS[self._as.blank].match
+        at, end, left = 0, len(text.rstrip(_LEFT_OUT_AT_END)), self._as.most
         while at < end:
             found = match(text, at, at + _STEP)
             assert found is not None  # the last alternative takes any character
@@ -265,28 +266,30 @@ class _Reading:
             if group == "space":
                 at = stop
                 continue
-            if len(tokens) >= most:
+            if not left:
                 self.is_whole = False
-                self._not_sure("too long")
+                if not self._as.is_lenient:
+                    raise TooManyTokens("too long", at)
                 break
+            left -= 1
             if group == "word":
                 at = self._word(found[0], at, stop)
             elif group == "number":
                 at = self._number(found[0], at, stop)
             else:
-                at = readers[group or "symbol"](at, stop)
+                at = _READERS[group or "symbol"](self, at, stop)
         if self._opened:
-            self._not_sure("a comment for the server that does not end")
+            self._not_sure("a comment for the server that does not end", self.comments[self._opened[-1]].start)
             for place in self._opened:
                 self.comments[place] = self.comments[place]._replace(stop=end)
 
-    def _not_sure(self, why: str) -> None:
+    def _not_sure(self, why: str, at: int) -> None:
         if not self._as.is_lenient:
-            raise NotSure(why)
+            raise NotSure(why, at)
 
     def _word(self, word: str, at: int, stop: int) -> int:
         if stop - at > _LONGEST_WORD:
-            self._not_sure("a word that is too long")
+            self._not_sure("a word that is too long", at)
         upper = word.upper()
         if self._as.folds_rows and upper in ("VALUES", "VALUE") and not self._depth and self.tokens:
             self._has_rows = self._has_rows or self.tokens[0].upper in ("INSERT", "REPLACE")
@@ -304,7 +307,7 @@ class _Reading:
         return stop
 
     def _long_number(self, at: int, stop: int) -> int:
-        self._not_sure("a number that is too long")
+        self._not_sure("a number that is too long", at)
         return self._number(self._text[at:stop], at, stop)
 
     def _hexadecimal(self, at: int, stop: int) -> int:
@@ -349,32 +352,32 @@ class _Reading:
 
     def _comment(self, at: int, stop: int) -> int:
         found = _MARK.match(self._text, at)
-        if found is not None and found[1] and self._is_read(found[1], found[2]):
+        if found is not None and found[1] and self._is_read(found[1], found[2], at):
             self._opened.append(len(self.comments))
             self.comments.append(SqlComment(at, found.end(), 0, found[1], found[2], True))
             return found.end()
         is_plain = found is None or found[3] or (found[1] == "M!" and not self._is_of_mariadb)
-        end = self._comment_stop(at + 2, 0 if is_plain else 1)
+        end = self._comment_stop(at, at + 2, 0 if is_plain else 1)
         mark, digits = ("", "") if found is None else (found[3] or found[1], found[2] or "")
         self.comments.append(SqlComment(at, found.end() if found else stop, end, mark, digits, False))
         return end
 
-    def _comment_stop(self, at: int, nested: int) -> int:
+    def _comment_stop(self, start: int, at: int, nested: int) -> int:
         """Where a comment ends whose content is not read. nested: so many levels of comments inside are passed over whole, as servers
         do in comments for others (MySQL's `consume_comment`)."""
         while (close := self._text.find("*/", at)) >= 0:
             inner = self._text.find("/*", at, close) if nested else -1
             if inner < 0:
                 return close + 2
-            at = self._comment_stop(inner + 2, nested - 1)
-        self._not_sure("a comment that does not end")
+            at = self._comment_stop(start, inner + 2, nested - 1)
+        self._not_sure("a comment that does not end", start)
         return len(self._text)
 
     @property
     def _is_of_mariadb(self) -> bool:
         return "mariadb" in self._as.server_version.lower()
 
-    def _is_read(self, mark: str, digits: str) -> bool:
+    def _is_read(self, mark: str, digits: str, at: int) -> bool:
         """Whether the server reads the content of a comment with this mark and version. Raises: NotSure."""
         if self._as.any_server:
             return True
@@ -385,9 +388,9 @@ class _Reading:
             return True
         numbers = version_numbers(self._as.server_version) if self._as.server_version else (0, 0, 0)
         if numbers == (0, 0, 0) or len(digits) not in (5, 6):
-            self._not_sure("a comment for some versions, and it is not known which the server has")
+            self._not_sure("a comment for some versions, and it is not known which the server has", at)
         if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
-            self._not_sure("a comment whose version the server reads otherwise")
+            self._not_sure("a comment whose version the server reads otherwise", at)
         version = int(digits)
         if mariadb and mark == "!" and FIRST_OF_MYSQL_ONLY <= version <= LAST_OF_MYSQL_ONLY:
             return False
@@ -409,18 +412,30 @@ class _Reading:
             last = found.end()
         stop = last + 1
         if not text.startswith(mark, last):
-            self._not_sure("a quotation that does not end")
+            self._not_sure("a quotation that does not end", at - 1)
             stop = last = len(text)
         if plain or (backslashes := text.count("\\", at, last)) == 0:
             return text[at:last].replace(mark + mark, mark), stop
         if backslashes + text.count(mark, at, last) > _MOST_PIECES:
-            self._not_sure("too long")
+            self._not_sure("too long", at - 1)
             return text[at:last], stop
         made: list[str] = []
         for escape in _ESCAPED[mark].finditer(text, at, last):
             made += (text[at : escape.start()], _unescaped(escape))
             at = escape.end()
         return "".join((*made, text[at:last])), stop
+
+
+_READERS: Final = {
+    "quote": _Reading._quotation,
+    "comment": _Reading._comment,
+    "close": _Reading._close,
+    "line": _Reading._line,
+    "hex": _Reading._hexadecimal,
+    "long": _Reading._long_number,
+    "symbol": _Reading._symbol,
+}
+"""By the groups of the pattern; words and numbers, of which there are most, are read without it."""
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from protocol.errors import RelayError
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.open_file import PackedLayer
@@ -229,5 +230,5 @@ class Scrub:
             return 0.0
 
 
-class _Stopped(Exception):
+class _Stopped(RelayError):
     """The scrub ends here."""

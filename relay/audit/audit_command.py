@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.commands.arguments import timestamp
-from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
@@ -53,15 +53,12 @@ class AuditRequest:
 def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     """Runs a job; whether it found something. Raises: CommandFailed."""
     check_installed()
-    from relay.audit.history.row_asked import NoSuchRow
     from relay.audit.jobs import ALL
-    from relay.audit.runner.output import OutputRefused, check_output
+    from relay.audit.runner.output import check_output
     from relay.audit.runner.run_all import run_all, summary_of_all
     from relay.audit.runner.run_job import run_job
-    from relay.audit.runner.spark_command import SparkFailed, command_session
+    from relay.audit.runner.spark_command import command_session
     from relay.audit.runner.spark_progress import spark_progress
-    from relay.binlog_tables.plan.read_finding import StorageSilent
-    from relay.binlog_tables.plan.series_files import NothingToRead
 
     archive, out = request.archive, request.out
     jobs, options = asked_for(request)
@@ -78,20 +75,16 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
                 done = run_all(spark, jobs, options, out, on_step, replace=request.replace)
             else:
                 outcome = run_job(spark, jobs[0], options, out, on_step, replace=request.replace)
-    except (NothingToRead, NoSuchRow, OutputRefused, SparkFailed) as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
         message = f"{archive}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
-        raise CommandFailed(message, ARCHIVE_DAMAGED) from None
+        raise CommandFailed(message, error.exit_code) from None
     except ArchiveError as error:
-        raise CommandFailed(f"{archive}: {error}", ARCHIVE_DAMAGED) from None
-    except StorageSilent as error:
-        raise CommandFailed(str(error), SOURCE_UNREACHABLE) from None
+        raise CommandFailed(f"{archive}: {error}", error.exit_code) from None
     except OSError as error:
         if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
             raise
         message = f"The audit was not written: {error}. Correct this, and run it again."
-        raise CommandFailed(message, WRONG_USE) from None
+        raise CommandFailed(message) from None
     if request.name == ALL:
         sys.stdout.write(json.dumps(summary_of_all(done)) + "\n" if as_json else text_of_all(done))
         return done.found
@@ -107,37 +100,32 @@ def asked_for(request: AuditRequest) -> tuple[list["Job"], "AuditOptions"]:
 
     name = request.name
     if name != ALL and name not in JOBS:
-        raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
+        raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}")
     jobs = [load_job(one) for one in (JOBS if name == ALL else (name,))]
     names = tuple(part.strip() for text in request.tables for part in text.split(",") if part.strip())
     if request.tables and not names:
-        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
+        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.")
     if names and not any(job.takes_tables for job in jobs):
-        raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
+        raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.")
     if request.target is not None and not any(job.takes_target for job in jobs):
-        raise CommandFailed(f"{name} is not about a version of the replicas: it takes no --for.", WRONG_USE)
+        raise CommandFailed(f"{name} is not about a version of the replicas: it takes no --for.")
     if request.target is not None and request.target not in TARGETS:
-        raise CommandFailed(
-            f"--for names no version that a view can be for: it takes one of {', '.join(TARGETS)}.", WRONG_USE
-        )
+        raise CommandFailed(f"--for names no version that a view can be for: it takes one of {', '.join(TARGETS)}.")
     since, until = _time("--since", request.since), _time("--until", request.until)
     if since and until and since >= until:
-        raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
+        raise CommandFailed("--since is not before --until: nothing lies between them.")
     row = _row(request) if any(job.takes_row for job in jobs) and name != ALL else None
     if row is None and (request.table is not None or request.key is not None):
-        raise CommandFailed(f"{name} is not about one row: --table and --key are for history.", WRONG_USE)
+        raise CommandFailed(f"{name} is not about one row: --table and --key are for history.")
     return jobs, AuditOptions(request.archive, since, until, names, request.limit, request.target or "", row)
 
 
 def _row(request: AuditRequest) -> "RowAsked":
-    from relay.audit.history.row_asked import NoSuchRow, parse_row
+    from relay.audit.history.row_asked import parse_row
 
     if request.table is None or request.key is None:
-        raise CommandFailed(f"{request.name} is about one row: --table shop.orders --key 42 name it.", WRONG_USE)
-    try:
-        return parse_row(request.table, request.key)
-    except NoSuchRow as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+        raise CommandFailed(f"{request.name} is about one row: --table shop.orders --key 42 name it.")
+    return parse_row(request.table, request.key)
 
 
 def listed_jobs() -> str:
@@ -158,7 +146,7 @@ def check_installed() -> None:
             __import__(module)
         except ImportError:
             message = f"Audits need {module}, which is not installed: pip install 'binlog-relay[audit]'"
-            raise CommandFailed(message, WRONG_USE) from None
+            raise CommandFailed(message) from None
     if os.environ.get(_SUBMITTED):
         return
     home = os.environ.get("JAVA_HOME")
@@ -166,17 +154,16 @@ def check_installed() -> None:
     if java is None:
         raise CommandFailed(
             f"Audits run on Spark, which needs Java {_LEAST_JAVA} or later, and there is none: install a Java runtime "
-            "(Debian: apt install openjdk-17-jre-headless) or set JAVA_HOME.",
-            WRONG_USE,
+            "(Debian: apt install openjdk-17-jre-headless) or set JAVA_HOME."
         )
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CommandFailed(f"{java} cannot be run: {error}. Check JAVA_HOME.", WRONG_USE) from None
+        raise CommandFailed(f"{java} cannot be run: {error}. Check JAVA_HOME.") from None
     match = re.search(r'version "(?:1\.)?(\d+)', told)
     if match and int(match[1]) < _LEAST_JAVA:
         message = f"{java} is Java {match[1]}; Spark needs {_LEAST_JAVA} or later. Install it, or set JAVA_HOME to one."
-        raise CommandFailed(message, WRONG_USE)
+        raise CommandFailed(message)
 
 
 def check_archive(archive: str) -> None:
@@ -187,11 +174,11 @@ def check_archive(archive: str) -> None:
     try:
         find_files(store_of(archive), archive)
     except ImportError as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+        raise CommandFailed(str(error)) from None
     except PermissionError as error:
         place = error.filename or archive
         message = f"{place} may not be read by this user. Run the command as the user that the relay runs as."
-        raise CommandFailed(message, WRONG_USE) from None
+        raise CommandFailed(message) from None
 
 
 def _time(option: str, text: str | None) -> datetime | None:
@@ -201,7 +188,7 @@ def _time(option: str, text: str | None) -> datetime | None:
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
-        raise CommandFailed(f"{option} {text}: no binlog has such a time.", WRONG_USE) from None
+        raise CommandFailed(f"{option} {text}: no binlog has such a time.") from None
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:

@@ -244,7 +244,7 @@ def _of_page(request: web.BaseRequest, file: PageFile) -> web.Response:
 def _error(error: Unanswerable) -> web.Response:
     response = web.Response(
         status=error.status,
-        body=_encoded({"error": {"code": error.code, "text": error.text}}),
+        body=_encoded({"error": {"code": error.code, "text": error.what}}),
         content_type="application/json",
         charset="utf-8",
     )

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
 
+from protocol.errors import RelayError
 from protocol.position import Position
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.schemas import CHANGES, LEVELS, known_columns
@@ -63,7 +64,7 @@ LEAST_SPLIT_BYTES: Final = 64 << 10
 PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
 
-class BadOption(ValueError):
+class BadOption(RelayError):
     """An option, a column or a path of a read that cannot be. `str()` says what there is instead."""
 
 

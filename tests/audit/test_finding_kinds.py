@@ -50,7 +50,7 @@ def kinds() -> set[tuple[str, str]]:
     found -= {("tables", "value_malformed"), ("tables", "value_uncertain")}  # it does not read values
     found |= {("tables", name) for name in ("no_primary_key", "primary_key_unknown")}
     found |= {("changes", "file_purged")}  # of every job
-    found |= {("readiness", check.name) for check in ALL} - {("readiness", one.check.name) for one in STATEMENTS}
+    found |= {("readiness", check.name) for check in ALL} - {("readiness", one.name) for one in STATEMENTS}
     return found
 
 

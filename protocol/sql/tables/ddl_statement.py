@@ -199,6 +199,11 @@ class CreateTable:
     like: TableName | None = None
     written: WrittenParts = field(default_factory=WrittenParts, compare=False, repr=False)
 
+    @property
+    def is_temporary(self) -> bool:
+        """True where it is known to be about a temporary table."""
+        return self.temporary
+
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
@@ -330,6 +335,11 @@ class AlterTable:
     rename: TableName | None = None
     ignores: bool = field(default=False, compare=False, repr=False)
     written: WrittenParts = field(default_factory=WrittenParts, compare=False, repr=False)
+
+    @property
+    def is_temporary(self) -> bool:
+        """False: an ALTER TABLE does not say it."""
+        return False
 
     @property
     def engine(self) -> str:

@@ -112,7 +112,7 @@ def _result(
             check.name,
             _SEVERITIES[check.effect],
             check.title,
-            f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice} Source: {check.source}.",
+            f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice}{_of_view(check)} Source: {check.source}.",
             totals[check.name],
             [Place(row["file"], row["position"], row["text"], row["time"], row["count"]) for row in places[check.name]],
         )
@@ -135,6 +135,10 @@ def _result(
         ],
         {"cases_by_check": totals},
     )
+
+
+def _of_view(check: Check) -> str:
+    return f" A [[view]] that stops there names it {check.stop}." if check.stop else ""
 
 
 def _effects(checks: list[Check]) -> Column:

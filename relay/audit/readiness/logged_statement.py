@@ -16,12 +16,15 @@ _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLI
 class LoggedStatement(SqlWords):
     """A statement, or its digest text. `sql_mode`: as its event has it; `loads`: its event is an Execute_load_query.
 
-    The content of comments for servers is read, whichever versions they are for: a replica may be of any.
+    The content of comments for servers is read, whichever versions they are for: a replica may be of any. U+00A0 is a blank, as for
+    clients of latin1.
     """
 
     def __init__(self, text: str, schema: str = "", sql_mode: int = 0, seeds: int = 0, loads: bool = False) -> None:
-        read = sql_text(text, ReadAs(sql_mode=sql_mode, any_server=True, is_lenient=True, most=MOST_TOKENS))
+        read_as = ReadAs(sql_mode=sql_mode, any_server=True, blank="\xa0", is_lenient=True, most=MOST_TOKENS)
+        read = sql_text(text, read_as)
         super().__init__(with_variables(read.tokens))
+        self.text = text
         self.schema = schema
         self.sql_mode = sql_mode
         self.seeds = seeds

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.errors import ProtocolError
+from protocol.errors import ProtocolError, RelayError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid
@@ -25,7 +25,7 @@ from relay.binlog_tables.plan.wanted import Wanted, microseconds
 _SPLIT_BYTES: Final = 64 << 20
 
 
-class GtidsNotThere(Exception):
+class GtidsNotThere(RelayError):
     """No place in the archive is behind these transactions. `str()` says why, and what to do."""
 
 

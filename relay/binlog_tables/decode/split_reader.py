@@ -7,6 +7,7 @@ from typing import Final
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
 from protocol.columns.column_reader import whole_events
+from protocol.errors import RelayError
 from relay.archive.catalog.generation_directories import generation_numbers
 from relay.binlog_file.broken import EVENT_TRUNCATED, Broken, cut_event
 from relay.binlog_file.event_reader import EventReader, EventRun
@@ -20,7 +21,7 @@ _TABLE_ROWS: Final = 32768
 _RENAMED: Final = {"binlog_encrypted": "file_encrypted"}
 
 
-class NotShared(Exception):
+class NotShared(RelayError):
     """This machine does not have the directory that the driver planned with. `str()` says which machine, and what to do."""
 
 

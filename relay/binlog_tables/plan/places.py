@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import RelayError
 from protocol.position import Position
 from relay.binlog_tables.plan.overlap import Overlap
 from relay.binlog_tables.plan.packed_store import store_of
@@ -20,11 +21,11 @@ from relay.binlog_tables.plan.store import Store
 _LEAST_PART: Final = 64 << 10
 
 
-class PositionGone(Exception):
+class PositionGone(RelayError):
     """A reader stands where there is no file any more. `str()` says where it could go on."""
 
 
-class PositionInside(ValueError):
+class PositionInside(RelayError):
     """A position that is inside a transaction, or behind what is there. `str()` says how to find another."""
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.columns.codes.column_codes import FINDINGS
+from protocol.errors import ExitCode, RelayError
 from relay.binlog_file.file_end import INCOMPLETE
 
 TEXTS: Final = {
@@ -45,7 +46,7 @@ class Finding:
     text: str
 
 
-class BinlogUnreadable(Exception):
+class BinlogUnreadable(RelayError):
     """mode=failfast met a finding. `str()` names file, position and what is wrong."""
 
     def __init__(self, file: str, position: int, name: str, text: str) -> None:
@@ -60,14 +61,13 @@ def stop_at(finding: Finding) -> BinlogUnreadable:
     return BinlogUnreadable(finding.file, finding.position, finding.name, finding.text)
 
 
-class StorageSilent(Exception):
+class StorageSilent(RelayError):
     """A bucket gave no answer, or said "later", after all tries: nothing is known of the file, so it is no finding.
 
     No OSError: whoever goes on without a file that cannot be opened would go on without one that is there.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    exit_code = ExitCode.SOURCE_UNREACHABLE
 
 
 FILES_MISSING: Final = "files_missing"
@@ -75,7 +75,7 @@ LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk", FILES_
 """Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
 
 
-class FileLost(Exception):
+class FileLost(RelayError):
     """A stream could not read a file that it must read. `str()` names file, position and why, and what to do."""
 
     def __init__(self, finding: Finding) -> None:

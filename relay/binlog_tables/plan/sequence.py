@@ -6,6 +6,8 @@ fewer than 19 bytes, so that sixteenths of a position keep any two of them apart
 
 from typing import Final
 
+from protocol.errors import RelayError
+
 _GENERATION_BITS: Final = 10
 _NUMBER_BITS: Final = 23
 _PLACE_BITS: Final = 30
@@ -15,7 +17,7 @@ FIRST_TOO_FAR: Final = 1 << (_PLACE_BITS + POSITION_SHIFT)
 _TOO_LARGE: Final = -1
 
 
-class SequenceTooLarge(Exception):
+class SequenceTooLarge(RelayError):
     """A sequence cannot hold a place. `str()` says which, and how to read without it."""
 
     def __init__(self, file: str, what: str) -> None:

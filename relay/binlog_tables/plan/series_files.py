@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ExitCode, RelayError
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_numbers, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
@@ -21,8 +22,10 @@ _BESIDE: Final = (*BESIDE_SUFFIXES, ".index", PLACE_SUFFIX, GONE_SUFFIX)
 _GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
-class NothingToRead(Exception):
+class NothingToRead(RelayError):
     """A path at which there is no binlog. `str()` is a sentence with what to do."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 @dataclass(frozen=True, slots=True)

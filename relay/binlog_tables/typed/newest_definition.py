@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from protocol.errors import Malformed
+from protocol.errors import Malformed, RelayError
 from protocol.position import Position
 from protocol.sql.tables.source_table import Table
 from relay.binlog_tables.plan.places import Places
@@ -11,7 +11,7 @@ from relay.binlog_tables.typed.column_kinds import TypedColumn, typed_columns
 from relay.schema_history.schema_record import RecordedSchema
 
 
-class ColumnsUntold(ValueError):
+class ColumnsUntold(RelayError):
     """Nobody told a table's columns. `str()` says where that was looked for, and what to do."""
 
 

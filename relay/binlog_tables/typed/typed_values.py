@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from protocol.errors import RelayError
 from relay.binlog_tables.typed.column_kinds import JSON, MOST_DIGITS, arrow_type
 
 _BOUNDS: Final = {"int": 1 << 31, "bigint": 1 << 63}
@@ -29,7 +30,7 @@ _OF_DOCUMENT: Final = "$json"
 _OF_PARTS: Final = "$diffs"
 
 
-class NotOfType(ValueError):
+class NotOfType(RelayError):
     """A value that the column's type has not."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.tables.default_text import told_default
 from protocol.sql.tables.source_table import CharsetDefault, Column, Key, Table
@@ -40,7 +41,7 @@ _KeyPart = tuple[int, str, bool, int | None]
 """Place, column, whether it is unique, prefix."""
 
 
-class TooManyColumns(Exception):
+class TooManyColumns(RelayError):
     """A schema that is left out."""
 
 

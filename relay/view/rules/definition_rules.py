@@ -10,6 +10,13 @@ from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
+from relay.view.rules.differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -19,13 +26,12 @@ from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
 
-_TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     _DEFINES
     + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
-    + "|".join(sorted(_TO_INNODB)).encode()
+    + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -41,11 +47,8 @@ _CHECKS_SINCE: Final = (8, 0, 16)
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
 """REFERENCES behind a column makes a foreign key; servers before read and forget it."""
 _MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
-_GONE: Final = names_of_engines(lambda engine: engine.name == "federated")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
 """Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
-_PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
-_TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
@@ -81,7 +84,7 @@ def define(
         return query.raw
     _check(query, made, settings, has_gtid=has_gtid)
     edits = _type_options(made, settings)
-    if settings.engines == "innodb" and not _is_temporary(made):
+    if settings.engines == "innodb" and not made.is_temporary:
         _check_added_keys(query, made, engines)
         changed = _to_innodb(query, made, edits)
         forgets = forgets or changed != edits or _is_without_keys(query, made, engines)
@@ -141,10 +144,6 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
         return []
 
 
-def _is_temporary(made: TableDefinition) -> bool:
-    return isinstance(made, CreateTable) and made.temporary
-
-
 def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> bool:
     """Whether the source's table is known to have no foreign keys, for its engine."""
     facts = engines.facts(made.name, query.thread_id) if engines is not None else None
@@ -169,30 +168,34 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
-    if named in _GONE:
-        raise definition_stops.engine_missing(query, made.engine, 1286)
-    if _is_temporary(made):
+    _refuse(ENGINE_MISSING, query, made, settings)
+    if made.is_temporary:
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or made.written.option("UNION") is not None):
         raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
     if made.written.queried and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
-            refused = named in _TO_INNODB | _MERGE and not becomes_innodb
+            refused = named in TO_INNODB | _MERGE and not becomes_innodb
         else:
             refused = settings.gtids != "anonymous"
         if refused:
             raise definition_stops.create_select(query, made.engine or "a table")
-    if becomes_innodb:
-        return
-    plain = next((one.text for one in made.written.engines if one.text.lower() in _TO_INNODB), None)
-    if made.written.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
-        raise definition_stops.partitions(query, plain)
+    if not becomes_innodb:
+        _refuse(PARTITIONED_ENGINE, query, made, settings)
+
+
+def _refuse(
+    difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
+) -> None:
+    """Raises: CannotBeKept for what the target refuses."""
+    found = difference.finds(made) if settings.target_version >= difference.since else ""
+    if found and difference.stop is not None:
+        raise difference.stop(query, found)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """TYPE= of 4.x and 5.0, which servers from 5.5 on do not understand, is ENGINE=."""
-    if settings.target_version < _TYPE_OPTION_UNTIL:
+    if settings.target_version < TYPE_OPTION.since:
         return []
     return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.written.engines if one.name == "TYPE"]
 
@@ -202,7 +205,7 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
     edits = list(edits)
     changes = False
     for one in made.written.engines:
-        if one.text.lower() in _TO_INNODB:
+        if one.text.lower() in TO_INNODB:
             changes = True
             edits.append(TextEdit(one.value, one.stop, b"InnoDB"))
     default_changes = (

@@ -1,26 +1,15 @@
 """The rules of one view: what becomes of each transaction of a MySQL source."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
-from protocol.kernel.codes import (
-    ANNOTATE_ROWS_EVENT,
-    CREATE_FILE_EVENT,
-    EXEC_LOAD_EVENT,
-    INCIDENT_EVENT,
-    LOAD_EVENT,
-    NEW_LOAD_EVENT,
-    PARTIAL_ROW_DATA_EVENT,
-    PRE_GA_DELETE_ROWS_EVENT,
-    PRE_GA_UPDATE_ROWS_EVENT,
-    PRE_GA_WRITE_ROWS_EVENT,
-)
 from protocol.sql.lexer import NotSure
 from relay.view.rules.definition_rules import define
+from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
@@ -30,7 +19,7 @@ from relay.view.rules.own_events import begin, changed, commit, copied, empty_gr
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
+from relay.view.rules.statement.account_statements import is_account_statement, is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.tables.table_engines import TableEngines
@@ -38,21 +27,17 @@ from relay.view.rules.tables.watched_tables import watched_names, watched_remova
 from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
-from relay.view.stops import statement_stops, transaction_stops
+from relay.view.stops import transaction_stops
 from relay.view.stops.stop_reason import CannotBeKept
 
-_OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
-_OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _ACCOUNTS_SEEN: Final = 1024
 """Bytes of a statement in which the name of its table stands."""
-_MARIADB: Final = range(ANNOTATE_ROWS_EVENT, PARTIAL_ROW_DATA_EVENT + 1)
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
 """Replicas may go over to GTIDs while they run."""
-_READS_OLD_ROWS_UNTIL: Final = (5, 7)
 
 
 class MysqlRules:
@@ -63,10 +48,9 @@ class MysqlRules:
         self._engines = TableEngines(settings.known_engines, settings.plain_tables)
         self._left_out_xa = LeftOutXa()
         self._open_end = OpenEnd()
-        wanted = bytearray(256)
-        for kind in (*self._not_known(), INCIDENT_EVENT):
-            wanted[kind] = 1
-        self._look_at = bytes(wanted)
+        differences = [one for one in EVENTS if settings.target_version >= one.since]
+        self._unread = {kind: one for one in differences for kind in one.types}
+        self._look_at = bytes(kind in self._unread for kind in range(256))
         self._watched: bytes | None = None
         self._watched_at: object = None
         self._risk = FiredRisk((), False, False)
@@ -198,22 +182,9 @@ class MysqlRules:
 
     def _check_types(self, group: SourceGroup) -> None:
         """Raises: CannotBeKept for events that no replica of the target reads."""
-        if not any(self._look_at[event.type] for event in group.events):
-            return
-        wrong = self._not_known()
         for event in group.events:
-            if event.type == INCIDENT_EVENT:
-                raise transaction_stops.incident()
-            if event.type in wrong:
-                raise transaction_stops.event_unsupported(event.type, wrong[event.type])
-
-    def _not_known(self) -> Mapping[int, str]:
-        """Type code -> the way on."""
-        through = "replicate through a MySQL 5.1 to 5.7 in between; or repair the tables by hand, then `view skip`"
-        found: dict[int, str] = {}
-        if self._settings.target_version > _READS_OLD_ROWS_UNTIL:
-            found |= dict.fromkeys((*_OLD_LOADS, *_OLD_ROWS), through)
-        return found | dict.fromkeys(_MARIADB, "a view for MySQL needs a MySQL source")
+            if event.type in self._unread:
+                raise self._unread[event.type].stop(event.type)
 
 
 class _Planned:
@@ -425,11 +396,11 @@ class _Planned:
         if part.kind is not PartKind.STATEMENT or query is None:
             return False
         if is_account_statement(query.raw):
-            old = (0, 0, 0) < version_numbers(query.server_version) < (5, 7, 6)
             if self._settings.account_statements == "skip":
                 return True
-            if old and self._settings.target_version >= (5, 7) and sets_password(query.raw):
-                raise statement_stops.password_hash(query)
+            stop = password_hash(query, version_numbers(query.server_version), self._settings.target_version)
+            if stop is not None:
+                raise stop
             return False
         return self._settings.account_statements == "skip" and _writes_accounts(query)
 

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from protocol.binlog.statement_text import one_line
+from protocol.errors import RelayError
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 
@@ -34,7 +35,7 @@ class StopReason(NamedTuple):
         return f"{text} {advice}".strip()
 
 
-class CannotBeKept(Exception):
+class CannotBeKept(RelayError):
     """The rules cannot translate the transaction so that replicas end with the source's data."""
 
     def __init__(self, reason: StopReason) -> None:

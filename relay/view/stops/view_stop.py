@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from protocol.errors import RelayError
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.files import VIEW_STOP_NAME, FileLayer, replace_file
 from relay.disk.file_calls import read_file
@@ -44,15 +45,15 @@ class ViewStop(NamedTuple):
         return f"{self.file}:{self.offset}"
 
 
-class ViewStopped(Exception):
+class ViewStopped(RelayError):
     """Raised where a view cannot go on. `stop`: see ViewStop, without a time."""
 
     def __init__(self, file: str, offset: int, group_stop: int, reason: StopReason) -> None:
+        super().__init__(reason.text, file=file, offset=offset)
         self.stop = ViewStop(file, offset, group_stop, reason)
-        super().__init__(f"{self.stop.place}: {reason.text}")
 
 
-class StopUnknown(Exception):
+class StopUnknown(RelayError):
     """Nothing is kept of it, or what is kept cannot be parsed."""
 
 
