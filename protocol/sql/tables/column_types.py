@@ -106,17 +106,14 @@ class _Definition:
 
     def _read_type(self) -> None:
         reader = self._reader
-        word = reader.word()
+        word = reader.take().upper
         if word in _INTEGERS:
-            reader.take()
             self._type = _INTEGERS[word] + (reader.bracket_text() if "(" not in _INTEGERS[word] else "")
             self._signs()
         elif word == "SERIAL":
-            reader.take()
             self._type, self._unsigned, self._nullable, self._unique = "bigint", True, False, True
             self._extra.append("auto_increment")
         elif word in _FLOATS or word == "REAL":
-            reader.take()
             if word == "REAL":
                 self._type = "float" if reader.sql_mode & REAL_AS_FLOAT else "double"
             else:
@@ -130,38 +127,29 @@ class _Definition:
                 self._type += digits
             self._signs()
         elif word in _DECIMALS:
-            reader.take()
             digits = reader.bracket_text() or "(10,0)"
             self._type = "decimal" + (digits if "," in digits else f"{digits[:-1]},0)")
             self._signs()
         elif word == "BIT":
-            reader.take()
             self._type = "bit" + (reader.bracket_text() or "(1)")
         elif word in ("TIME", "DATETIME", "TIMESTAMP"):
-            reader.take()
             self._type = word.lower() + reader.bracket_text().replace("(0)", "")
         elif word == "YEAR":
-            reader.take()
             self._type = "year" + reader.bracket_text()
             self._signs()
             self._unsigned = False
         elif word in _PLAIN:
-            reader.take()
             self._type = "geometrycollection" if word == "GEOMCOLLECTION" else word.lower()
         elif word == "VECTOR":
-            reader.take()
             self._type = "vector" + (reader.bracket_text() or ("" if reader.mariadb else "(2048)"))
         elif word in _OF_MARIADB and reader.mariadb:
-            reader.take()
             self._type = word.lower()
         elif word == "JSON":
-            reader.take()
             if reader.mariadb:
                 self._type, self._is_text, self._charset, self._collation = "longtext", True, "utf8mb4", "utf8mb4_bin"
             else:
                 self._type = "json"
         elif word in ("ENUM", "SET"):
-            reader.take()
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
             if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
@@ -169,22 +157,20 @@ class _Definition:
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
-            reader.take()
             self._type = word.lower() + (reader.bracket_text() or ("(1)" if word == "BINARY" else ""))
         elif word in _BLOBS:
-            reader.take()
             size = reader.bracket_text()
             self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
         elif word in _TEXTS:
-            reader.take()
             size = reader.bracket_text()
             # how many bytes so many characters take depends on the character set, which may not be known here
             self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
             self._is_text = True
         else:
-            self._read_characters(word)
+            reader.at -= 1
+            self._read_characters()
 
-    def _read_characters(self, word: str) -> None:
+    def _read_characters(self) -> None:
         reader = self._reader
         national = reader.accept("NATIONAL")
         word = reader.word()
@@ -276,8 +262,7 @@ class _Definition:
                 self._set_charset(reader.charset())
             if self._collation is not None:
                 self._collation = ""  # servers differ in which of the two counts
-        elif word == "COLLATE":
-            reader.take()
+        elif reader.accept("COLLATE"):
             collation = plain_collation(reader.name_or_string())
             charset = reader.charset_of_collation(collation)
             if charset is not None:
@@ -285,17 +270,13 @@ class _Definition:
                 self._set_charset(charset)
             else:
                 self._collation = f"{self._charset}_{collation}" if self._charset and collation != "default" else ""
-        elif word == "ASCII" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("ASCII"):
             self._set_charset("latin1")
-        elif word == "UNICODE" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("UNICODE"):
             self._set_charset("ucs2")
-        elif word == "BYTE" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("BYTE"):
             self._set_charset("binary")
-        elif word == "BINARY" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("BINARY"):
             self._is_binary = True
         else:
             return False
@@ -310,27 +291,19 @@ class _Definition:
 
     def _of_value(self, word: str) -> bool:
         reader = self._reader
-        if word == "NOT" and reader.word(1) == "NULL":
-            reader.take()
-            reader.take()
+        if reader.accept("NOT", "NULL"):
             self._nullable, self._says_null = False, True
-        elif word == "NULL":
-            reader.take()
+        elif reader.accept("NULL"):
             self._nullable, self._says_null = True, True
-        elif word == "DEFAULT":
-            reader.take()
+        elif reader.accept("DEFAULT"):
             self._default = default_of_type(self._type, reader.value())
-        elif word == "ON" and reader.word(1) == "UPDATE":
-            reader.take()
-            reader.take()
+        elif reader.accept("ON", "UPDATE"):
             reader.value()
             self._extra.append("on update CURRENT_TIMESTAMP")
-        elif word == "AUTO_INCREMENT":
-            reader.take()
+        elif reader.accept("AUTO_INCREMENT"):
             self._extra.append("auto_increment")
-        elif word == "SERIAL" and reader.word(1) == "DEFAULT":
-            for _ in range(3):
-                reader.take()
+        elif reader.accept("SERIAL", "DEFAULT"):
+            reader.take()
             self._nullable, self._unique = False, True
             self._extra.append("auto_increment")
         elif word in ("GENERATED", "AS"):

@@ -25,7 +25,7 @@ from protocol.sql.tables.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from protocol.sql.tables.table_elements import KEY_WORDS, Defined, read_column, read_element, read_list
+from protocol.sql.tables.table_elements import Defined, read_column, read_element, read_list
 from protocol.sql.tables.table_options import charset_option, engine_option, option_follows, partitions, plain_option
 
 PARTITION_VERBS: Final = frozenset(
@@ -118,8 +118,7 @@ class _Actions:
     def _clause(self) -> None:
         reader = self._reader
         clauses, word = self._made.clauses, reader.word()
-        if word == "ADD":
-            reader.take()
+        if reader.accept("ADD"):
             self._add(clauses)
         elif word in ("CHANGE", "MODIFY"):
             reader.take()
@@ -132,26 +131,19 @@ class _Actions:
                 clauses.append(ChangeColumn(old, defined, exists) if isinstance(defined, ColumnDefinition) else defined)
 
             read_column(reader, new, take)
-        elif word == "DROP":
-            reader.take()
+        elif reader.accept("DROP"):
             self._drop_clause(clauses)
-        elif word == "RENAME":
-            reader.take()
+        elif reader.accept("RENAME"):
             self._rename_clause()
-        elif word == "ALTER":
-            reader.take()
+        elif reader.accept("ALTER"):
             self._alter_clause(clauses)
-        elif word == "CONVERT":
-            reader.take()
-            reader.expect("TO")
+        elif reader.accept("CONVERT", "TO"):
             option = CharsetOption()
             if not charset_option(reader, option):
                 raise NotSure("what is converted to")
             charset_option(reader, option)
             clauses.append(SetCharset(option, converts=True))
-        elif word == "ORDER":
-            reader.take()
-            reader.expect("BY")
+        elif reader.accept("ORDER", "BY"):
             while not reader.ended:  # it may be followed by more columns, and by nothing else that is known
                 reader.column_name()
                 reader.accept("ASC") or reader.accept("DESC")
@@ -168,9 +160,8 @@ class _Actions:
             while charset_option(reader, option):
                 pass
             clauses.append(SetCharset(option))
-        elif word in ("ENABLE", "DISABLE"):
-            reader.take()
-            reader.expect("KEYS")
+        elif reader.accept("ENABLE", "KEYS") or reader.accept("DISABLE", "KEYS"):
+            return
         elif (word in ("DISCARD", "IMPORT") and reader.word(1) == "TABLESPACE") or (
             word in ("WITH", "WITHOUT") and reader.word(1) == "VALIDATION"
         ):
@@ -185,12 +176,9 @@ class _Actions:
         elif word in PARTITION_VERBS and reader.word(1) == "PARTITION":
             reader.take()
             self._partitions(word)
-        elif word == "REMOVE":
-            reader.take()
-            reader.expect("PARTITIONING")
         elif (engine := engine_option(reader)) is not None:
             clauses.append(SetEngine(engine))
-        elif not plain_option(reader) and not reader.accept("FORCE"):
+        elif not plain_option(reader) and not reader.accept("FORCE") and not reader.accept("REMOVE", "PARTITIONING"):
             raise NotSure(f"{word or reader.text()} in ALTER TABLE")
 
     def _add(self, clauses: list[Clause]) -> None:
@@ -218,24 +206,19 @@ class _Actions:
             self._partitions("DROP")
         elif word == "SYSTEM" or (word == "PERIOD" and reader.word(1) == "FOR"):
             raise NotSure("system versioning")
-        elif word == "PRIMARY":
-            reader.take()
-            reader.expect("KEY")
+        elif reader.accept("PRIMARY", "KEY"):
             clauses.append(DropKey("PRIMARY"))
-        elif word in KEY_WORDS:
-            reader.take()
+        elif reader.accept("INDEX") or reader.accept("KEY"):
             reader.accept("IF", "EXISTS")
             clauses.append(DropKey(reader.name()))
-        elif word == "FOREIGN":
-            reader.take()
-            reader.expect("KEY")
+        elif reader.accept("FOREIGN", "KEY"):
             reader.accept("IF", "EXISTS")
             clauses.append(DropForeignKey(reader.name()))
-        elif word in ("CONSTRAINT", "CHECK"):
-            reader.take()
+        elif reader.accept("CONSTRAINT"):
             reader.accept("IF", "EXISTS")
-            name = reader.name()
-            clauses.append(DropCheck(name) if word == "CHECK" else DropKey(name, or_constraint=True))
+            clauses.append(DropKey(reader.name(), or_constraint=True))
+        elif reader.accept("CHECK"):
+            clauses.append(DropCheck(reader.name()))
         else:
             reader.accept("COLUMN")
             exists = reader.accept("IF", "EXISTS")
@@ -244,14 +227,12 @@ class _Actions:
 
     def _rename_clause(self) -> None:
         reader, made = self._reader, self._made
-        if reader.word() == "COLUMN":
-            reader.take()
+        if reader.accept("COLUMN"):
             exists = reader.accept("IF", "EXISTS")
             old = reader.column_name()
             reader.expect("TO")
             made.clauses.append(RenameColumn(old, reader.column_name(), exists))
-        elif reader.word() in KEY_WORDS:
-            reader.take()
+        elif reader.accept("INDEX") or reader.accept("KEY"):
             reader.accept("IF", "EXISTS")
             old = reader.name()
             reader.expect("TO")
