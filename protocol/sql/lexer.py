@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
 from protocol.errors import RelayError
+from protocol.sql.server_version import is_only_mysqls, version_id, version_numbers
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -66,9 +66,8 @@ _INSIDE: Final = {
 """The content of a quotation, by its mark, and whether a backslash is an ordinary character."""
 _ESCAPED: Final = {mark: re.compile(rf"{mark}{mark}|\\(.)", re.DOTALL) for mark in "'\"`"}
 _BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-FIRST_OF_MYSQL_ONLY: Final = 50_700
 LAST_OF_MYSQL_ONLY: Final = 99_999
-"""MariaDB does not read comments for versions from the first to the last, which only MySQL has; it reads `/*M!50701 … */`."""
+"""The last version of comments that MariaDB passes over, since only MySQL has it; see `is_only_mysqls`."""
 
 
 def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:
@@ -386,15 +385,15 @@ class _Reading:
             return False
         if not digits:
             return True
-        numbers = version_numbers(self._as.server_version) if self._as.server_version else (0, 0, 0)
+        numbers = version_numbers(self._as.server_version)
         if numbers == (0, 0, 0) or len(digits) not in (5, 6):
             self._not_sure("a comment for some versions, and it is not known which the server has", at)
         if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
             self._not_sure("a comment whose version the server reads otherwise", at)
         version = int(digits)
-        if mariadb and mark == "!" and FIRST_OF_MYSQL_ONLY <= version <= LAST_OF_MYSQL_ONLY:
+        if mariadb and mark == "!" and is_only_mysqls(version):
             return False
-        return version <= numbers[0] * 10000 + numbers[1] * 100 + numbers[2]
+        return version <= version_id(self._as.server_version)
 
     def _quotation(self, at: int, stop: int) -> int:
         mark = self._text[at]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
     from protocol.sql.tables.ddl_statement import Statement
     from protocol.sql.tables.server_dialect import DefaultCollations
-    from relay.schema_history.schema_state import SchemaState
+    from relay.source_tables.table_book import SourceTables
 
 _SEEN_BYTES: Final = 400
 # A password that is part of a statement; no definition of a table has one there.
@@ -95,26 +95,32 @@ class LoggedDefinition:
             raise NotSure("a statement that cannot be read")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
-    def apply_to(self, state: "SchemaState") -> None:
-        """The state behind the statement; of what cannot be told for certain nothing is known then."""
+    def apply_to(self, tables: "SourceTables") -> None:
+        """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
         from protocol.sql.lexer import NotSure
-        from relay.schema_history.schema_state import Teller
+        from relay.source_tables.applied_definition import (
+            DefiningSession,
+            apply_definition,
+            forget_tables,
+            is_about_tables,
+        )
 
         try:
             statement = self.parsed()
         except NotSure:
-            state.forget(self.names)
+            tables.forget_words(self.names)
             return
         if self.error:
             # it did a part of what it says
-            state.forget_tables(statement)
-            if not state.is_of_tables(statement):
-                state.forget(self.names)
+            forget_tables(tables, statement)
+            if not is_about_tables(statement):
+                tables.forget_words(self.names)
             return
+        session = DefiningSession(self.thread_id, self.server_charset, self.server_collation)
         try:
-            state.apply(statement, Teller(self.thread_id, self.server_charset, self.server_collation))
+            apply_definition(tables, statement, session)
         except NotSure:
-            state.forget_tables(statement)
+            forget_tables(tables, statement)
 
 
 def logged_definition(event: bytes, post_length: int, checksum: bool, version: str) -> LoggedDefinition | None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import UNSAFE_IN_STATEMENTS
 from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -10,11 +11,6 @@ INSERT_ID: Final = 2
 _EVERY: Final = "every version, in statement format"
 _WARNED: Final = "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6"
 
-_FUNCTIONS: Final = frozenset((
-    "UUID", "UUID_SHORT", "RAND", "SYSDATE", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "VERSION", "FOUND_ROWS",
-    "ROW_COUNT", "LOAD_FILE", "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "IS_FREE_LOCK", "IS_USED_LOCK", "SLEEP",
-    "MASTER_POS_WAIT", "RANDOM_BYTES", "MASTER_GTID_WAIT",
-))  # fmt: skip
 # Their values are in the event, or are the same for every session.
 _SAFE_VARIABLES: Final = frozenset((
     "auto_increment_increment", "auto_increment_offset", "character_set_client", "character_set_connection",
@@ -58,7 +54,7 @@ def _limits(statement: LoggedStatement) -> list[bool]:
 def _calls(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    if any(name in _FUNCTIONS for name, _ in statement.calls()):
+    if any(name in UNSAFE_IN_STATEMENTS for name, _ in statement.calls()):
         return True
     return any(
         statement.word(index - 1) != "." and statement.word(index + 1) != "("

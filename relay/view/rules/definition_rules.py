@@ -3,11 +3,12 @@
 import re
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.errors import ErrorCode
 from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
 from relay.view.rules.differences import (
@@ -25,6 +26,7 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.stop_reason import TableUnknown
 
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
 """A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
@@ -158,10 +160,11 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
         return
     if facts is not None and facts.keeps_rollbacks:
-        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+        why = f"{facts.engine or facts.default_engine} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
+        raise TableUnknown(definition_stops.not_for_innodb(query, why, 0).reason, made.name)
     raise definition_stops.not_for_innodb(query, why, 0)
 
 
@@ -173,7 +176,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or made.written.option("UNION") is not None):
-        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.written.queried and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in TO_INNODB | _MERGE and not becomes_innodb
@@ -245,5 +248,7 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
             raise definition_stops.not_for_innodb(
-                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+                query,
+                f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs",
+                ErrorCode.ER_WRONG_AUTO_KEY,
             )

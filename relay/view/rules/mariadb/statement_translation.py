@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.edits import edited
 from protocol.sql.gaps import LINE_COMMENT_BYTES
 from protocol.sql.lexer import NotSure, TokenKind
@@ -14,6 +15,7 @@ from protocol.sql.tables.ddl_statement import CreateTable, Statement
 from protocol.sql.tables.server_dialect import DefaultCollations
 from protocol.sql.tables.source_table import Table, TableName
 from relay.schema_history.logged_definition import default_collations
+from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -22,7 +24,6 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
-from relay.view.rules.mariadb.statement.known_program import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
@@ -175,7 +176,9 @@ class _Translation:
             if words.word(1) not in ("TABLES", "TABLE", "PRIVILEGES", "LOCAL", "NO_WRITE_TO_BINLOG"):
                 self._left_out = NOTHING
         elif word in ("INSTALL", "UNINSTALL"):
-            raise statement_stops.syntax_unknown(words.context.target_title, words.query, "MariaDB's plugins", 1126)
+            raise statement_stops.syntax_unknown(
+                words.context.target_title, words.query, "MariaDB's plugins", ErrorCode.ER_CANT_OPEN_LIBRARY
+            )
         elif words.ended:
             return
         else:
@@ -415,7 +418,7 @@ class _Translation:
         name = words.table_name()
         if exists is not None:
             words.cut(*exists)
-            there = self._known.is_there(name)
+            there = self._known.exists(name)
             if there is None:
                 raise definition_stops.condition_unknown(words.query, name, "ALTER TABLE IF EXISTS")
             if not there:

@@ -4,12 +4,12 @@ without any comments (tried: 5.6.24), newer servers act by what stands in them (
 from typing import Final
 
 from protocol.sql.lexer import ReadAs, SqlToken, sql_text, tokens_inside
+from protocol.sql.server_functions import NOW_FUNCTIONS
 from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
-_NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
@@ -33,7 +33,7 @@ def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
 def _is_of_key(tokens: list[SqlToken], at: int) -> bool:
     """Whether the word belongs to a foreign key wherever it stands."""
     if is_word(tokens[at], "ON") and is_word(tokens[at + 1], "DELETE", "UPDATE"):
-        return not is_word(tokens[at + 2], *_NOW)
+        return not is_word(tokens[at + 2], *NOW_FUNCTIONS)
     return is_word(tokens[at], "FOREIGN", "REFERENCES", "MATCH", "CASCADE")
 
 

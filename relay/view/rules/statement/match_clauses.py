@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.sql.edits import TextEdit
+from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition
 from protocol.sql.tables.references_clause import ReferencesClause
 from protocol.sql.tables.server_dialect import ServerDialect

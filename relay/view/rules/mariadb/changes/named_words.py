@@ -5,10 +5,10 @@ from typing import Final
 
 from protocol.sql.lexer import SqlToken, TokenKind
 from protocol.sql.tables.source_table import TableName
+from relay.source_tables.programs import NamedWords
 from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
-from relay.view.rules.mariadb.statement.known_program import NamedWords
 
 _VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
 _MODIFIERS: Final = frozenset(("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "QUICK", "LATERAL", "ONLY"))

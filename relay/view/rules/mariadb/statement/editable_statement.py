@@ -6,7 +6,7 @@ from typing import Final
 from protocol.sql.brackets import Brackets
 from protocol.sql.edits import TokenEdits
 from protocol.sql.lexer import SqlToken, TokenKind
-from relay.view.rules.mariadb.statement.mysql_words import RESERVED_WORDS
+from protocol.sql.server_words import ONLY_MYSQLS
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.statement_words import StatementWords
@@ -51,7 +51,7 @@ class EditableStatement(StatementWords, TokenEdits):
     def quote(self, index: int) -> None:
         """The word is a name: quoted where MySQL has reserved it."""
         token = self.tokens[index]
-        if token.kind is not TokenKind.WORD or token.upper not in RESERVED_WORDS or index in self._quoted:
+        if token.kind is not TokenKind.WORD or token.upper not in ONLY_MYSQLS or index in self._quoted:
             return
         if index and self.tokens[index - 1].upper in (".", "@"):
             return

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import CLOCK_FUNCTIONS
 from protocol.sql.sql_mode import TIME_TRUNCATE_FRACTIONAL
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.statement.source_statement import SourceStatement
@@ -18,9 +19,6 @@ _QUOTED_WITH_OFFSET: Final = re.compile(rf"(['\"]){_OFFSET}\1")
 _FRACTION: Final = rf"\s*-?(?:(?:{_DATE}|\d+\s+)?\d{{1,3}}:\d{{1,2}}:\d{{1,2}}|\d{{12}}|\d{{14}})\.0*+[1-9]\d*+\s*"
 _WITH_FRACTION: Final = re.compile(_FRACTION)
 _ROW_WITH_FRACTION: Final = re.compile(rf"(?:(['\"]){_FRACTION}\1|[(,]{_FRACTION}[,)])")
-_CLOCKS: Final = frozenset((
-    "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "CURTIME", "CURRENT_TIME", "UTC_TIME", "UTC_TIMESTAMP",
-))  # fmt: skip
 _BEFORE_BYTES: Final = frozenset(("AS", ",", "SET", "CHARSET", "USING"))
 _OF_BITS: Final = frozenset(("BIT_AND", "BIT_OR", "BIT_XOR", "BIT_COUNT"))
 _LITERAL_OF_BITS: Final = re.compile(r"0x[0-9A-F]+|0B[01]+", re.IGNORECASE)
@@ -86,7 +84,7 @@ def _check_fractions(statement: SourceStatement, text: bytes, target: Target) ->
     for index, word in enumerate(statement.words):
         if word.kind in (TokenKind.STRING, TokenKind.NUMBER):
             found = found or bool(_WITH_FRACTION.fullmatch(word.text))
-        elif word.upper in _CLOCKS and statement.word(index + 1) == "(":
+        elif word.upper in CLOCK_FUNCTIONS and statement.word(index + 1) == "(":
             found = found or statement.word(index + 2) != ")"
     if found:
         raise statement_stops.statement_differs(target.title, text, "fractions of a second")
