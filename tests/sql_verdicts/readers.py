@@ -34,6 +34,10 @@ from relay.feed.statements.logged_changes import logged_changes
 from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history import definition_scan
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
+from relay.schema_history.source_tables.applied_definition import note_table
+from relay.schema_history.source_tables.programs import KnownProgram
+from relay.schema_history.source_tables.references import References
+from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import (
     AlterTable,
@@ -43,13 +47,8 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
-from relay.source_tables.applied_definition import note_table
-from relay.source_tables.programs import KnownProgram
-from relay.source_tables.references import References
-from relay.source_tables.table_book import SourceTables
 from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
-from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import control_of
 from relay.view.rules.mariadb import statement_translation
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -72,6 +71,7 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.statement.table_definition import read_table_definition
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME

@@ -15,9 +15,9 @@ from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
+from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
-from relay.view.rules.recorded_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_statements import is_account_statement, is_account_table
