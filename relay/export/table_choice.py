@@ -41,14 +41,14 @@ class TableChoice:
         """Whether rows of this table are exported."""
         return (schema, table) in self.tables or (schema, _ALL) in self.tables
 
-    def is_about(self, default_schema: str, text: bytes) -> bool | None:
+    def is_about(self, default_schema: str, text: bytes, sql_mode: int) -> bool | None:
         """Whether a statement defines or empties one of the tables, by the words in it; None: that cannot be told.
 
         Too much is taken for being about one rather than too little: a statement that names one of them beside others is.
         """
         if _OF_TABLES.match(text) is None:
             return None
-        words = defined_names(text)
+        words = defined_names(text, sql_mode)
         if words is None:
             return None
         for schema, table in self.tables:

@@ -139,11 +139,11 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _CHANGES.match(found[1])
     if "\ufffd" in text or is_unclear:
         # Whether there is such a temporary table is not always known: the statement may be about that, or not.
-        return LoggedDefinition(defined_names(found[1]))
+        return LoggedDefinition(defined_names(found[1], setting.sql_mode))
     if _REMOTE.search(text) is not None:
         text = _CONNECTION.sub(r"\1''", text)  # what is kept of it holds no secrets
     made = LoggedDefinition(
-        defined_names(text.encode()),
+        defined_names(text.encode(), setting.sql_mode),
         text,
         found[0].decode("utf-8", "replace"),
         setting.sql_mode,

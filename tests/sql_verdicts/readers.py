@@ -16,13 +16,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
 from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
@@ -58,7 +58,6 @@ from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
-from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
 from relay.view.rules.mariadb.status import status_translation
@@ -76,7 +75,7 @@ from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement import statement_kind
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_query import TargetQuery
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
@@ -147,7 +146,7 @@ class Reader:
             return self.read(statement, setting)
         except CannotBeKept as error:
             return _stop(error)
-        except (NotSure, NotReadable):
+        except NotSure:
             return {"stop": "not sure"}
         except StatementRefused as error:
             return {"stop": error.number}
@@ -240,44 +239,20 @@ def _ddl_tokens(statement: bytes, setting: Setting) -> Any:
     return [(token.kind.name, token.text, token.start, token.stop) for token in _query(statement, setting).tokens]
 
 
-@reader("tokens: older targets", "words, hints and rows of literals of `SourceStatement`", "mysql")
-def _target_tokens(statement: bytes, setting: Setting) -> Any:
-    made = SourceStatement(
-        statement, _UTF8MB4, setting.sql_mode, _number(setting.version), TARGETS_BY_NAME["mysql-5.6"]
-    )
-    return (
-        [(word.kind.name, word.text, word.start, word.stop) for word in made.words],
-        made.hints,
-        made.literals,
-        made.result,
-    )
-
-
 @reader("tokens: clients", "kind, text and place of each token of `tokenize`", by_mode=False, by_server=Servers.TOKENS)
 def _client_tokens(statement: bytes, setting: Setting) -> Any:
     facts = SourceFacts("mariadb" if setting.is_mariadb else "mysql", setting.version, 1)
     return [(token.kind.name, token.text, token.start, token.stop) for token in tokenize(_text(statement), facts)]
 
 
-@reader("tokens: readiness", "kind, text and place of each token of `LoggedStatement`", by_server=Servers.NO)
-def _readiness_tokens(statement: bytes, setting: Setting) -> Any:
-    made = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
-    return [(token.kind.name, token.text, token.start, token.stop) for token in made.tokens], made.too_long
-
-
-@reader("tokens: names", "words outside of brackets, by `defined_names`", by_mode=False, by_server=Servers.NO)
+@reader("tokens: names", "words outside of brackets, by `defined_names`", by_server=Servers.NO)
 def _names(statement: bytes, setting: Setting) -> Any:
-    return defined_names(statement)
+    return defined_names(statement, setting.sql_mode)
 
 
 @reader("comments: MariaDB", "the text with comments for servers opened, and whether MySQL reads another", "mariadb")
 def _comments(statement: bytes, setting: Setting) -> Any:
-    return opened_text(_query(statement, setting), _context(setting))
-
-
-@reader("literal rows: MariaDB", "the text without rows of literals", "mariadb")
-def _literal_rows(statement: bytes, setting: Setting) -> Any:
-    return without_literal_rows(statement, _context(setting))
+    return opened_text(_context(setting).query(statement))
 
 
 @reader("digest", "the digest text by the kernel", by_server=Servers.NO)
@@ -392,7 +367,7 @@ def _each(**asked: Callable[[], Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, ask in asked.items():
         found[name] = "not sure"
-        with contextlib.suppress(NotSure, NotReadable):
+        with contextlib.suppress(NotSure):
             found[name] = ask()
     return found
 
@@ -432,7 +407,7 @@ def _mariadb_tables(statement: bytes, setting: Setting) -> Any:
 )
 def _export(statement: bytes, setting: Setting) -> Any:
     return {
-        **{one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement) for one in ("shop.t", "shop.*", "crm.*")},
+        **{one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement, 0) for one in ("shop.t", "shop.*", "crm.*")},
         "replaces": rows_effect(_text(statement), (SCHEMA, "t"), alone=True),
     }
 
@@ -562,7 +537,7 @@ def _history(statement: bytes, setting: Setting) -> Any:
         for name in _tables_named(_parsed(statement, setting)):
             note_table(state, _usual_table(name))
     logged = LoggedDefinition(
-        defined_names(statement),
+        defined_names(statement, setting.sql_mode),
         _text(statement),
         SCHEMA,
         setting.sql_mode,
@@ -692,7 +667,7 @@ def _schema_of_history(history: bytes, setting: Setting) -> Any:
     for statement in history.split(HISTORY):
         text = _text(statement)
         LoggedDefinition(
-            defined_names(statement), text, SCHEMA, 0, 7, server_charset="latin1", version=setting.version
+            defined_names(statement, 0), text, SCHEMA, 0, 7, server_charset="latin1", version=setting.version
         ).apply_to(state)
         found.append((text[:40], [(name, state.exact(name)) for name in sorted(state.take_touched())]))
     return found, state.charsets, state.temporary

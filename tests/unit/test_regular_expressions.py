@@ -37,7 +37,7 @@ from relay.view.rules.statement.named_tables import read_tables, written_tables
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops.stop_reason import CannotBeKept
 
 OF_LIBRARIES: Final = {
@@ -291,12 +291,12 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "written tables": lambda text: written_tables(_a_query(text)),
     "read tables": lambda text: read_tables(_a_query(text)),
     "control": lambda text: control_of(text.encode()),
-    "defined names": lambda text: defined_names(text.encode()),
+    "defined names": lambda text: defined_names(text.encode(), 0),
     "source statement": _source_statement,
     "secrets": without_secrets,
 }
 BEGINNINGS: Final = ("", "CREATE TABLE t (a INT) ", "INSERT INTO t VALUES (1")
-REFUSALS: Final = (NotSure, NotReadable, CannotBeKept, StatementRefused)
+REFUSALS: Final = (NotSure, CannotBeKept, StatementRefused)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.source_tables.programs import BodyChange
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ

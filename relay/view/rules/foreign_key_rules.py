@@ -7,9 +7,9 @@ was tried with MySQL 5.6.24 and 9.7.4; rows in place of statements have none of 
 from collections.abc import Iterable
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.source_tables.names import in_lower_case
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind

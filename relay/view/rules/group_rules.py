@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_statement import begins_definition
-from protocol.errors import ProtocolError
+from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
 from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
@@ -286,11 +286,15 @@ class _Planned:
         for part in self._left():
             self._check(part)
             if self._commits(part):
-                raise transaction_stops.xa_changes_plain_tables(part.query, [], 1787)
+                raise transaction_stops.xa_changes_plain_tables(
+                    part.query, [], ErrorCode.ER_GTID_UNSAFE_CREATE_DROP_TEMPORARY_TABLE_IN_TRANSACTION
+                )
             if self._settings.engines == "innodb" or self._splits:
                 kept = changes_without_transactions(part, self._engines)
                 if kept:
-                    raise transaction_stops.xa_changes_plain_tables(part.query, kept, 1785 if self._splits else 0)
+                    raise transaction_stops.xa_changes_plain_tables(
+                        part.query, kept, ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE if self._splits else 0
+                    )
 
     @property
     def _lacks_begin(self) -> bool:

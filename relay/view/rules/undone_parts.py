@@ -7,9 +7,9 @@ So what was undone is left out here, and what stayed is kept, where it is certai
 
 from collections.abc import Iterable
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.part_runs import MOST_RANGES, PartRanges

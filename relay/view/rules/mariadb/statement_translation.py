@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.errors import ErrorCode
+from protocol.sql.edits import edited
 from protocol.sql.gaps import LINE_COMMENT_BYTES
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
@@ -23,7 +25,6 @@ from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
-from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
 from relay.view.stops import definition_stops, statement_stops
@@ -75,9 +76,8 @@ def translate_statement(
         return StatementTranslation((text,))
     query = context.query(text)
     try:
-        opened = opened_text(query, context)
-        query = context.query(without_literal_rows(opened.raw, context))
-        words = EditableStatement(query, context)
+        opened = opened_text(query)
+        words = EditableStatement(context.query(opened.raw), context)
         return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
     except NotSure as error:
         raise statement_stops.not_parsed(context.query(text), str(error)) from error
@@ -115,7 +115,7 @@ class _Translation:
         if not self._left_out:
             last = self._text
             if words.is_changed or self._differs:
-                last = words.result_of(self._opened)
+                last = edited(self._opened, words.edits)
             texts = (*self._first, last)
         return StatementTranslation(
             texts,
@@ -176,7 +176,9 @@ class _Translation:
             if words.word(1) not in ("TABLES", "TABLE", "PRIVILEGES", "LOCAL", "NO_WRITE_TO_BINLOG"):
                 self._left_out = NOTHING
         elif word in ("INSTALL", "UNINSTALL"):
-            raise statement_stops.syntax_unknown(words.context.target_title, words.query, "MariaDB's plugins", 1126)
+            raise statement_stops.syntax_unknown(
+                words.context.target_title, words.query, "MariaDB's plugins", ErrorCode.ER_CANT_OPEN_LIBRARY
+            )
         elif words.ended:
             return
         else:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.schema_history.tables.source_table import RESTRICT, ForeignKey, TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -47,7 +47,7 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
         elif verb == "RENAME":
             _learn_rename(engines, words)
     except NotSure:
-        engines.doubt_words(defined_names(query.raw), references=b"references" in query.raw.lower())
+        engines.doubt_words(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:

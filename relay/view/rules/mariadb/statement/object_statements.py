@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ORACLE
 from relay.schema_history.tables.source_table import TableName
@@ -81,13 +82,16 @@ def program(words: EditableStatement, kind: str) -> None:
         first = words.at
     if words.word() == "SONAME" or (kind == "FUNCTION" and words.at_word(words.end - 2) == "SONAME"):
         raise definition_stops.clause_unknown(
-            words.context.target_title, words.query, "functions of MariaDB's libraries (SONAME)", 1126
+            words.context.target_title,
+            words.query,
+            "functions of MariaDB's libraries (SONAME)",
+            ErrorCode.ER_CANT_OPEN_LIBRARY,
         )
     name = words.name()
     while words.accept("."):
         name = words.name()
     if kind in ("PROCEDURE", "FUNCTION") and words.word() == "(":
-        for index in range(words.at, words.closing(words.at)):
+        for index in range(words.at, words.brackets.closing(words.at)):
             if words.at_word(index) == "DEFAULT":
                 raise definition_stops.clause_unknown(
                     words.context.target_title, words.query, f"defaults of parameters, of {name}"
