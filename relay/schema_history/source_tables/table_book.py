@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from relay.schema_history.source_tables.known_table import KnownTable, known_table_of, recorded
 from relay.schema_history.source_tables.names import in_lower_case
@@ -22,7 +23,7 @@ _MOST_NAMES: Final = 100_000
 _Change = tuple[dict[Any, Any], Any, Any]
 
 
-class KeptTablesUnreadable(ValueError):
+class KeptTablesUnreadable(RelayError):
     """What was kept of the tables has another version, or is damaged."""
 
 
