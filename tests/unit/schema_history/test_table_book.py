@@ -91,3 +91,15 @@ def test_foreign_keys_follow_a_table_that_is_renamed() -> None:
         assert tables.references.changed_with(("d", "p")) == []
         known = tables.get(("d", "child"))
         assert known is not None and [name for name, _key in known.table.foreign_keys or ()] == ["child_ibfk_1"]
+
+
+@pytest.mark.parametrize("proof", ["ALTER TABLE T ADD b INT", "RENAME TABLE T TO u, U TO t"])
+def test_a_source_that_found_a_table_by_a_name_in_another_case_takes_all_such_names_for_one(proof: str) -> None:
+    made = ("CREATE DATABASE d", "CREATE TABLE t (a INT)", proof)
+    tables = run(MariadbTables(lambda number: number), *made, "CREATE OR REPLACE TABLE T (other INT)")
+    for name in ("t", "T"):
+        table = tables.table(("d", name))
+        assert table is not None and [column.name for column in table.columns] == ["other"]
+    assert tables.exists(("d", "t"))
+    run(tables, "DROP TABLE IF EXISTS t")
+    assert [tables.exists(("d", name)) for name in ("t", "T")] == [False, False]
