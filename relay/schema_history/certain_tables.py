@@ -12,7 +12,6 @@ from protocol.sql.lexer import NotSure
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import DefinedSpan, Place
 from relay.schema_history.schema_record import Line, RecordedSchema
-from relay.schema_history.source_tables.names import in_lower_case
 from relay.schema_history.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
@@ -29,6 +28,7 @@ from relay.schema_history.tables.ddl_statement import (
     RenameColumn,
 )
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.names import in_lower_case
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
-    from relay.schema_history.source_tables.table_book import SourceTables
     from relay.schema_history.tables.ddl_statement import Statement
     from relay.schema_history.tables.server_dialect import DefaultCollations
+    from relay.source_tables.table_book import SourceTables
 
 _SEEN_BYTES: Final = 400
 # A password that is part of a statement; no definition of a table has one there.
@@ -98,7 +98,7 @@ class LoggedDefinition:
     def apply_to(self, tables: "SourceTables") -> None:
         """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
         from protocol.sql.lexer import NotSure
-        from relay.schema_history.source_tables.applied_definition import (
+        from relay.source_tables.applied_definition import (
             DefiningSession,
             apply_definition,
             forget_tables,

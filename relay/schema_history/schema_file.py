@@ -23,7 +23,7 @@ from relay.schema_history.schema_record import (
     parse_lines,
     table_line,
 )
-from relay.schema_history.source_tables.table_facts import table_facts
+from relay.source_tables.table_facts import table_facts
 
 
 class SchemaFile:

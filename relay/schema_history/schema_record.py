@@ -48,9 +48,9 @@ from protocol.position import binlog_number
 from relay.disk.kept_json import kept_json
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
-from relay.schema_history.source_tables.table_facts import table_of_facts
 from relay.schema_history.table_agreement import completed
 from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.source_tables.table_facts import table_of_facts
 
 if TYPE_CHECKING:
     from relay.schema_history.schema_history import SchemaHistory

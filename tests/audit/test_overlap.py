@@ -21,8 +21,8 @@ from relay.binlog_tables.arrow import read as without_spark
 from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.source_tables.table_facts import table_facts
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.table_facts import table_facts
 from relay.spark.datasource import BinlogDataSource
 from tests.audit.test_splits import rows, split_list
 from tests.support.generation_filling import (

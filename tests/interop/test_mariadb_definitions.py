@@ -9,8 +9,8 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.table_book import SourceTables
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
 from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, ToldTables, translation_of

@@ -10,8 +10,8 @@ from hypothesis import given
 from protocol.binlog.table_map import MapColumn, UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
-from relay.schema_history.source_tables.known_table import KnownTable
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.mariadb_table import TABLE_ID, known_tables, source_map

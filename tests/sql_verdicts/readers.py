@@ -34,10 +34,6 @@ from relay.feed.statements.logged_changes import logged_changes
 from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history import definition_scan
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.source_tables.applied_definition import note_table
-from relay.schema_history.source_tables.programs import KnownProgram
-from relay.schema_history.source_tables.references import References
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import (
     AlterTable,
@@ -47,6 +43,10 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
+from relay.source_tables.applied_definition import note_table
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
+from relay.source_tables.table_book import SourceTables
 from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group_parts import control_of

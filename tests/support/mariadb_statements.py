@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.programs import KnownProgram
-from relay.schema_history.source_tables.references import References
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement

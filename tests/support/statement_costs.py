@@ -18,9 +18,9 @@ from protocol.sql.lexer import NotSure
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings

@@ -12,8 +12,8 @@ from typing import Final
 from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
-from relay.schema_history.source_tables.programs import KnownProgram
 from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.programs import KnownProgram
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables

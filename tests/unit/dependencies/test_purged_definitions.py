@@ -13,12 +13,12 @@ from relay.archive.storage.files import Buffer, FileLayer
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import line, parse_lines, table_line
-from relay.schema_history.source_tables import table_book
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.table_book import SourceTables
-from relay.schema_history.source_tables.table_facts import table_facts
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import Column, ForeignKey, Table, TableName, whole_key
+from relay.source_tables import table_book
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
+from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies import planned_tables
 from relay.view.dependencies.planned_tables import NEVER, PlannedTables, shortened, taken_lines
 from relay.view.dependencies.tables_file import TablesFile, read_tables

@@ -10,11 +10,11 @@ from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.kept_values import is_kept
 from relay.feed.statements.logged_changes import ALTERED, FedDefinition
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import AlterTable
 from relay.schema_history.tables.source_table import Column
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 
 PLACE = FeedPlace(1, 1, 4)
 MARIADB = "10.11.6-MariaDB-log"

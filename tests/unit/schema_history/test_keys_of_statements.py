@@ -3,10 +3,10 @@
 import pytest
 
 from relay.schema_history.logged_definition import LoggedDefinition
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import ForeignKey, Key, Table, whole_key
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 
 MYSQL, MYSQL9, MARIADB = "5.6.51-log", "9.7.0", "10.11.6-MariaDB-log"
 NOBODY = DefiningSession()

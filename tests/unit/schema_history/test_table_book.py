@@ -5,12 +5,12 @@ import random
 import pytest
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
-from relay.schema_history.source_tables.known_table import KnownTable
-from relay.schema_history.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
-from relay.schema_history.source_tables.table_book import KeptTablesUnreadable, SourceTables
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import Table
+from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
+from relay.source_tables.known_table import KnownTable
+from relay.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
+from relay.source_tables.table_book import KeptTablesUnreadable, SourceTables
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.tables.table_engines import TableEngines
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from relay.schema_history.source_tables.references import References
 from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey
+from relay.source_tables.references import References
 from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings
 

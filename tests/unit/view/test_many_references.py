@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.schema_history.source_tables.references import References
 from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
+from relay.source_tables.references import References
 from relay.view.rules.tables.table_engines import TableEngines
 
 TABLES = [(schema, name) for schema in ("d", "D") for name in ("a", "b", "B", "c", "e")]

@@ -9,7 +9,7 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.source_tables.programs import BodyChange, RoutineBody
+from relay.source_tables.programs import BodyChange, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
 

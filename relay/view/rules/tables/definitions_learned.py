@@ -7,8 +7,8 @@ from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.schema_history.tables.source_table import RESTRICT, ForeignKey, TableName
+from relay.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables

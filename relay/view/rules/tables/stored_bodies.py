@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from relay.schema_history.source_tables.names import in_lower_case
-from relay.schema_history.source_tables.programs import FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
 from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.names import in_lower_case
+from relay.source_tables.programs import FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
 
 _FIRES: Final = {
     "INSERT": frozenset(("INSERT", "")),

@@ -5,10 +5,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.schema_history.source_tables.known_table import VERSIONED, KnownTable, sequence
-from relay.schema_history.source_tables.programs import KnownProgram, ProgramName
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.altered_table import alter_table, table_of
 from relay.schema_history.tables.ddl_statement import (
@@ -21,6 +17,10 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Table, TableName
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.known_table import VERSIONED, KnownTable, sequence
+from relay.source_tables.programs import KnownProgram, ProgramName
+from relay.source_tables.table_book import SourceTables
 from relay.view.stops import definition_stops
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from relay.schema_history.source_tables.programs import KnownProgram
-from relay.schema_history.source_tables.references import References
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
 
 
 class TablesAtSource(Protocol):

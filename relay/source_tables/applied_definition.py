@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.source_tables.known_table import KnownTable
-from relay.schema_history.source_tables.table_book import SourceTables
 from relay.schema_history.tables.altered_table import alter_table, table_of
 from relay.schema_history.tables.ddl_statement import (
     AddForeignKey,
@@ -22,6 +20,8 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.known_table import KnownTable
+from relay.source_tables.table_book import SourceTables
 
 _Adjusted = Callable[[KnownTable], KnownTable]
 
