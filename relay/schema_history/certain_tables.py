@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.logged_definition import LoggedDefinition, definition_of
-from relay.schema_history.schema_facts import DefinedSpan, Place
-from relay.schema_history.schema_record import Line, RecordedSchema
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AlterDatabase,
@@ -27,7 +24,10 @@ from relay.schema_history.tables.ddl_statement import (
     NoTable,
     RenameColumn,
 )
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
+from relay.schema_history.logged_definition import LoggedDefinition, definition_of
+from relay.schema_history.schema_facts import DefinedSpan, Place
+from relay.schema_history.schema_record import Line, RecordedSchema
 from relay.source_tables.names import in_lower_case
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 
 from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
-from relay.schema_history.tables.altered_keys import renamed_foreign_keys
-from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
+from protocol.sql.tables.altered_keys import renamed_foreign_keys
+from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 from relay.source_tables.known_table import KnownTable, known_table_of, recorded
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import VIEW, KnownProgram, ProgramName, known_program_of

@@ -10,7 +10,7 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings

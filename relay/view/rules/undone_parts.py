@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.part_runs import MOST_RANGES, PartRanges
 from relay.view.rules.statement.logged_query import LoggedQuery

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import Table
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import Table
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
