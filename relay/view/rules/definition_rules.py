@@ -12,13 +12,6 @@ from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
-from relay.view.rules.differences import (
-    ENGINE_MISSING,
-    PARTITIONED_ENGINE,
-    TO_INNODB,
-    TYPE_OPTION,
-    DefinitionDifference,
-)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -28,6 +21,13 @@ from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.server_differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.stops.stop_reason import TableUnknown
 
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
