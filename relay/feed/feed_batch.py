@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.sql.server_version import version_numbers
+from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
@@ -16,7 +17,6 @@ from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, in_lower_case, logged_changes
 from relay.feed.xa_commits import xa_commits
-from relay.schema_history.tables.source_table import TableName
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.statements.logged_changes import UnseenChange
-from relay.schema_history.tables.source_table import TableName
 
 # As servers write them: XA END X'61',X'',1
 _ENDS: Final = re.compile(r"XA\s+(END|COMMIT)\s+(\S.*)", re.IGNORECASE | re.DOTALL)

@@ -14,8 +14,8 @@ from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
-    from relay.schema_history.tables.ddl_statement import Statement
-    from relay.schema_history.tables.server_dialect import DefaultCollations
+    from protocol.sql.tables.ddl_statement import Statement
+    from protocol.sql.tables.server_dialect import DefaultCollations
     from relay.source_tables.table_book import SourceTables
 
 _SEEN_BYTES: Final = 400
@@ -89,7 +89,7 @@ class LoggedDefinition:
     def parsed(self) -> "Statement":
         """What it says. Raises: NotSure."""
         from protocol.sql.lexer import NotSure
-        from relay.schema_history.tables.ddl_parser import parse_ddl
+        from protocol.sql.tables.ddl_parser import parse_ddl
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
@@ -172,7 +172,7 @@ def _has_no_table(made: LoggedDefinition) -> bool:
     if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
         return False
     from protocol.sql.lexer import NotSure
-    from relay.schema_history.tables.ddl_statement import NoTable
+    from protocol.sql.tables.ddl_statement import NoTable
 
     try:
         return isinstance(made.parsed(), NoTable)
