@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from protocol.sql.tables_before import RecordedBefore
-
 from protocol.position import binlog_number
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
 from relay.archive.storage.files import FileLayer
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import begun_with
 from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import ViewSettings

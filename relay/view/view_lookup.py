@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from protocol.sql.tables_before import RecordedBefore
-
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST
@@ -17,6 +15,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import INDEX_NAME, StoredFile
 from relay.disk.file_calls import read_file
 from relay.packed_reads.archive_layer import layer_of
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
 from relay.view.generations.view_generations import (
     MadeGeneration,

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from protocol.sql.tables_before import RecordedBefore
 from pyspark.sql import DataFrame
 
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
@@ -20,6 +19,7 @@ from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
 from relay.report.content import Kind, ReportTable, Section
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
 from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.mariadb.left_out import WORDS, LeftOut

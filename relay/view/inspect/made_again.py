@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from protocol.sql.tables_before import RecordedBefore
-
 from protocol.binlog.layout import MAGIC
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.dependencies.tables_file import read_tables
 from relay.view.generations.view_generations import MadeGeneration, begun_with
 from relay.view.inspect.named_view import NamedView

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from protocol.sql.tables_before import RecordedBefore
-
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
@@ -16,6 +14,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import read_tables, tables_now
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import structlog
-from protocol.sql.tables_before import RecordedBefore
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
@@ -20,6 +19,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import TablesFile
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
