@@ -9,7 +9,6 @@ from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
-from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
@@ -29,6 +28,7 @@ from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
+from relay.view.stops.server_differences import EVENTS, password_hash
 from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
