@@ -66,8 +66,6 @@ _INSIDE: Final = {
 """The content of a quotation, by its mark, and whether a backslash is an ordinary character."""
 _ESCAPED: Final = {mark: re.compile(rf"{mark}{mark}|\\(.)", re.DOTALL) for mark in "'\"`"}
 _BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-LAST_OF_MYSQL_ONLY: Final = 99_999
-"""The last version of comments that MariaDB passes over, since only MySQL has it; see `is_only_mysqls`."""
 
 
 def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:

@@ -4,7 +4,8 @@ import re
 from typing import Final, NamedTuple
 
 _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
-_ONLY_MYSQLS: Final = range(50_700, 100_000)
+LAST_OF_MYSQL_ONLY: Final = 99_999
+_ONLY_MYSQLS: Final = range(50_700, LAST_OF_MYSQL_ONLY + 1)
 """Versions that only MySQL has. Source: MariaDB 10.11 sql_lex.cc, `lex_one_token`, version comments."""
 
 Version = tuple[int, int]

@@ -140,6 +140,7 @@ def _alter(tables: SourceTables, made: AlterTable, session: DefiningSession, adj
             return
         raise NotSure("a table that is not known")
     name = (known.table.schema, known.table.name)
+    tables.note_meant(made.name, name)
     altered = alter_table(known.table, made.clauses, tables.charset_of(name[0]))
     tables.put(name, adjusted(known._replace(table=_with_primary_keys(tables, altered))))
     if names := _renamed_columns(made):

@@ -51,7 +51,6 @@ from relay.source_tables.references import References
 from relay.source_tables.table_book import SourceTables
 from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
-from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import control_of
 from relay.view.rules.mariadb import statement_translation
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -72,6 +71,7 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.routine_body import read_routine_body
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME

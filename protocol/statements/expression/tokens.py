@@ -67,11 +67,12 @@ _SAME: Final = {
     TokenKind.WORD: Kind.WORD,
     TokenKind.NAME: Kind.NAME,
     TokenKind.STRING: Kind.STRING,
-    TokenKind.NUMBER: Kind.NUMBER,
 }
 _MOST_PIECES: Final = 2 * _MAX_TOKENS
 """Tokens of the lexer, of which a variable has several, and comments."""
-_OF_ANY: Final = ReadAs(any_server=True, most=_MOST_PIECES)
+_BLANK: Final = "\xa0"
+"""As servers have it for clients of latin1; those of other sets are not told apart."""
+_OF_ANY: Final = ReadAs(any_server=True, blank=_BLANK, most=_MOST_PIECES)
 
 
 def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
@@ -88,7 +89,7 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
     if facts is not None and "/*" in statement:
         # a version that is not known reads no comment that is for some
         version = ".".join(map(str, max(facts.version_numbers, (0, 0, 1))))
-        read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, most=_MOST_PIECES)
+        read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, blank=_BLANK, most=_MOST_PIECES)
     try:
         found = sql_text(statement, read_as).tokens
     except TooManyTokens:
@@ -122,7 +123,11 @@ def _of_clients(statement: str, found: list[SqlToken]) -> Iterator[Token]:
     at = 0
     while (token := found[at]).kind is not TokenKind.END:
         at += 1
-        if token.kind is not TokenKind.SYMBOL:
+        if token.kind is TokenKind.NUMBER:
+            if token.text.startswith("0b"):
+                raise not_understood(statement, token.start)
+            yield Token(Kind.NUMBER, "0" * token.text.startswith(".") + token.text, token.start, token.stop)
+        elif token.kind is not TokenKind.SYMBOL:
             yield Token(_SAME[token.kind], token.text, token.start, token.stop)
         elif token.text == "@":
             at, variable = _variable(statement, found, at)

@@ -8,7 +8,7 @@ from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
 from protocol.sql.tables.ddl_statement import AlterTable
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.view.rules.differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
+from relay.view.stops.server_differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
 
 _MYSQL_ENGINES: Final = names_of_engines(lambda engine: engine.in_mysql)
 _MARIADB_ENGINES: Final = names_of_engines(lambda engine: engine.in_mariadb)

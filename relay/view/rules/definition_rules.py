@@ -11,13 +11,6 @@ from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
-from relay.view.rules.differences import (
-    ENGINE_MISSING,
-    PARTITIONED_ENGINE,
-    TO_INNODB,
-    TYPE_OPTION,
-    DefinitionDifference,
-)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -26,6 +19,13 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.server_differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.stops.stop_reason import TableUnknown
 
 _DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"

@@ -7,7 +7,7 @@ made with such a comment left as it is has fewer columns at the replica, in sile
 import re
 from typing import Final, NamedTuple
 
-from protocol.sql.lexer import LAST_OF_MYSQL_ONLY
+from protocol.sql.server_version import LAST_OF_MYSQL_ONLY
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 _HINTED: Final = re.compile(r"(?:SELECT|INSERT|REPLACE|UPDATE|DELETE)\s*+\Z", re.IGNORECASE)

@@ -84,7 +84,7 @@ def _check_fractions(statement: SourceStatement, text: bytes, target: Target) ->
     for index, word in enumerate(statement.words):
         if word.kind in (TokenKind.STRING, TokenKind.NUMBER):
             found = found or bool(_WITH_FRACTION.fullmatch(word.text))
-        elif word.upper in CLOCK_FUNCTIONS and statement.word(index + 1) == "(":
+        elif word.kind is TokenKind.WORD and word.upper in CLOCK_FUNCTIONS and statement.word(index + 1) == "(":
             found = found or statement.word(index + 2) != ")"
     if found:
         raise statement_stops.statement_differs(target.title, text, "fractions of a second")
