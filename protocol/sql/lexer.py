@@ -114,7 +114,7 @@ def _tokens(text: str, ansi: bool, plain: bool, server_version: str) -> Iterator
             at = line if line >= 0 else end
         elif text.startswith("/*", at):
             conditional = _CONDITIONAL.match(text, at)
-            if conditional is not None and _is_read(conditional[1], conditional[2], server_version):
+            if conditional is not None and is_read(conditional[1], conditional[2], server_version):
                 opened += 1
                 at = conditional.end()
                 continue
@@ -198,8 +198,8 @@ def _unescaped(escape: re.Match[str]) -> str:
     return escape[0] if following in "%_" else _BACKSLASHED.get(following, following)
 
 
-def _is_read(mark: str, digits: str, server_version: str) -> bool:
-    """Whether the server reads what stands in a comment that begins with /*! or /*M! and a version. Raises: NotSure."""
+def is_read(mark: str, digits: str, server_version: str) -> bool:
+    """Return whether the server reads the content of a comment that begins with /*! or /*M! and a version. Raises: NotSure."""
     mariadb = "mariadb" in server_version.lower()
     if mark and not mariadb:
         return False

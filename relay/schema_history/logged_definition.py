@@ -9,8 +9,9 @@ from protocol.binlog.layout import FLAGS, OF_ONE_CONNECTION
 from protocol.binlog.schema.collation_names import collation_of_number
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import BEFORE_VERB, definition_statement, statement_setting
+from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
 from protocol.errors import ProtocolError
+from protocol.sql.kind import StatementKind, kind_of
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
@@ -26,10 +27,6 @@ _REMOTE: Final = re.compile(r"\b(?:FEDERATED|CONNECT|SPIDER)\b", re.IGNORECASE)
 _CONNECTION: Final = re.compile(
     r"""(\bCONNECTION\s*+=?+\s*+)(?:'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z))""",
     re.IGNORECASE | re.DOTALL,
-)
-# What may change a temporary table. A statement that makes or drops one says so, or is of a table that then is gone.
-_CHANGES: Final = re.compile(
-    BEFORE_VERB + rb"(?:alter\b|(?:create|drop)\s++(?:\w++\s++){0,3}?index\b)", re.IGNORECASE | re.DOTALL
 )
 _RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
 # What may define something without columns.
@@ -117,6 +114,12 @@ class LoggedDefinition:
             state.forget_tables(statement)
 
 
+def _may_change(kind: StatementKind) -> bool:
+    """Return whether it may change a temporary table. A statement that makes or drops one
+    says so, or is of a table that then is missing."""
+    return kind.verb in ("ALTER", "") or kind.thing == "INDEX"
+
+
 def logged_definition(event: bytes, post_length: int, checksum: bool, version: str) -> LoggedDefinition | None:
     """What a Query event defines; None: nothing that has columns. `event`, `post_length`, `checksum`: see definition_statement."""
     try:
@@ -130,7 +133,7 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     setting = statement_setting(event, post_length)
     client = charset_of_column(setting.client_collation)
     text = decode_text(found[1], client)
-    is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _CHANGES.match(found[1])
+    is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _may_change(kind_of(found[1], version))
     if "\ufffd" in text or is_unclear:
         # Whether there is such a temporary table is not always known: the statement may be about that, or not.
         return LoggedDefinition(defined_names(found[1]))

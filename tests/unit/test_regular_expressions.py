@@ -26,13 +26,14 @@ import pytest
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
+from protocol.sql.control import control_of
+from protocol.sql.kind import kind_of
 from protocol.sql.lexer import NotSure
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group import CannotBeKept
-from relay.view.rules.group_parts import control_of
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import read_tables, written_tables
@@ -285,6 +286,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "written tables": lambda text: written_tables(_a_query(text)),
     "read tables": lambda text: read_tables(_a_query(text)),
     "control": lambda text: control_of(text.encode()),
+    "kind": lambda text: kind_of(text.encode()),
     "defined names": lambda text: defined_names(text.encode()),
     "source statement": _source_statement,
     "secrets": without_secrets,

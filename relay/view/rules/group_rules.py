@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import (
     ANNOTATE_ROWS_EVENT,
@@ -19,6 +18,7 @@ from protocol.kernel.codes import (
     PRE_GA_UPDATE_ROWS_EVENT,
     PRE_GA_WRITE_ROWS_EVENT,
 )
+from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
@@ -31,7 +31,7 @@ from relay.view.rules.own_events import begin, changed, commit, copied, empty_gr
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
+from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.tables.table_engines import TableEngines
@@ -368,7 +368,7 @@ class _Planned:
         """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
-        if part.query.first_word not in _MAY_DEFINE:
+        if part.query.kind.verb not in _MAY_DEFINE:
             return [copied(part)]
         raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
         if raw == part.query.raw:
@@ -401,7 +401,7 @@ class _Planned:
         """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
-        if not part.query.is_definition:
+        if not part.query.kind.may_commit:
             return False
         try:
             tokens = part.query.tokens
@@ -423,11 +423,11 @@ class _Planned:
         query = part.query
         if part.kind is not PartKind.STATEMENT or query is None:
             return False
-        if is_account_statement(query.raw):
+        if query.kind.purpose is Purpose.ACCOUNTS:
             old = (0, 0, 0) < version_numbers(query.server_version) < (5, 7, 6)
             if self._settings.account_statements == "skip":
                 return True
-            if old and self._settings.target_version >= (5, 7) and sets_password(query.raw):
+            if old and self._settings.target_version >= (5, 7) and query.kind.thing == "PASSWORD":
                 raise stop_reasons.password_hash(query)
             return False
         return self._settings.account_statements == "skip" and _writes_accounts(query)
@@ -440,7 +440,7 @@ class _Planned:
         try:
             tables = perhaps_written_tables(query)
         except NotSure as error:
-            if self._settings.engines == "innodb" and not begins_definition(query.raw):
+            if self._settings.engines == "innodb" and not query.kind.may_define:
                 raise stop_reasons.failed_unclear(query, str(error)) from error
             return
         for name in tables:

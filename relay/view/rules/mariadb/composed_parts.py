@@ -10,7 +10,7 @@ from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
-from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
+from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation
@@ -30,10 +30,6 @@ class StatementsOfView:
         self._collations = collations
         self.left_out: list[tuple[str, str]] = []
         """See Statements."""
-
-    def is_dml(self, text: bytes) -> bool:
-        """See Statements."""
-        return is_dml(text)
 
     def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
         """See Statements."""

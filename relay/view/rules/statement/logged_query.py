@@ -9,14 +9,12 @@ from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
+from protocol.sql.kind import StatementKind, kind_of
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind, sql_tokens
 
-# What commits the transaction that it stands in.
-_DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
-_FIRST_WORD: Final = re.compile(rb"(?>(?:\s++|/\*(?![!M])(?s:.*?)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE)
 # Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
 # Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
 _SHIFT_JIS: Final = re.compile(rb"(?>(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+)")
@@ -47,10 +45,10 @@ class LoggedQuery:
         """The default database."""
         return self.schema_bytes.decode("utf-8", "backslashreplace")
 
-    @property
-    def is_definition(self) -> bool:
-        """Whether its text begins as that of a definition, or of TRUNCATE. Comments in front are not looked behind."""
-        return self.raw.lstrip()[:8].lower().startswith(_DEFINITIONS)
+    @cached_property
+    def kind(self) -> StatementKind:
+        """What kind of statement it is, by its first words."""
+        return kind_of(self.raw, self.server_version)
 
     @cached_property
     def sql_mode(self) -> int:
@@ -72,13 +70,6 @@ class LoggedQuery:
         if charset in _WIDE_CHARACTERS:
             return _one_for_each_byte(self.raw, charset)
         return self.raw.decode("latin-1")
-
-    @cached_property
-    def first_word(self) -> str:
-        """In upper case, behind blanks and comments; "": it stands in brackets or in a comment for servers. What is long need not be
-        read for it."""
-        found = _FIRST_WORD.match(self.raw)
-        return "" if found is None or found[1] is None else found[1].decode().upper()
 
     def name(self, token: SqlToken) -> str:
         """The text of a name or a string. Raises: NotSure where it is not of its character set."""
