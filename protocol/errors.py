@@ -1,11 +1,72 @@
 """Errors of the protocol layer. Decoders blame nobody; whoever knows whose bytes these are decides what follows."""
 
 from enum import IntEnum
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 
-class ProtocolError(Exception):
-    """Base of all errors raised in `protocol`."""
+class ExitCode(IntEnum):
+    """How a command ends. Source of 70: EX_SOFTWARE in sysexits.h; the others are this program's own."""
+
+    FINE = 0
+    FINDINGS = 1
+    WRONG_USE = 2
+    SOURCE_UNREACHABLE = 3
+    ARCHIVE_DAMAGED = 4
+    BUG = 70
+
+
+class RelayError(Exception):
+    """Root of all errors of `protocol` and `relay`. No field contains a secret.
+
+    what: the finding. advice: the next step in whole sentences, may be empty. file: a name, or None. offset: bytes from the file's
+    start, or None. text: the finding with its place. `str()` is the text and the advice.
+    """
+
+    exit_code: ExitCode = ExitCode.BUG
+    """What a command that nobody keeps from this error ends with; BUG where no command should ever end with it."""
+    full_stop: ClassVar[str] = ""
+    """The end of `str()` where there is no advice: "." in classes whose `what` is always a clause."""
+    shown: ClassVar[tuple[str, ...]] = ("what", "file", "offset", "advice")
+    """The fields that a log line and JSON have."""
+
+    def __init__(self, what: str = "", advice: str = "", *, file: str | None = None, offset: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+        self.file = file
+        self.offset = offset
+        self.text = what
+        if file is not None:
+            self.text += f" ({file})" if offset is None else f" ({file}, offset {offset})"
+
+    def __str__(self) -> str:
+        if self.advice:
+            return f"{self.text.removesuffix('.')}. {self.advice}"
+        return f"{self.text}{self.full_stop}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark's executors and the process that packs send their errors to others: `__init__` takes other arguments than `args`.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+    def fields(self) -> dict[str, object]:
+        """The fields of `shown` that are not empty, for a log line or JSON."""
+        return {name: value for name in self.shown if (value := getattr(self, name)) not in (None, "")}
+
+    def without_trace(self) -> Self:
+        """The same error, for whoever keeps it: its traceback would keep all that was looked at when it was raised."""
+        self.__context__ = self.__cause__ = None
+        return self.with_traceback(None)
+
+
+def _rebuilt(kind: type[RelayError], args: tuple[object, ...], fields: dict[str, object]) -> RelayError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class ProtocolError(RelayError):
+    """Base of the errors of decoding, and of those that a peer gets."""
 
 
 class Malformed(ProtocolError):
@@ -125,17 +186,11 @@ def sqlstate_of(number: int) -> str:
 
 
 class AnsweredError(ProtocolError):
-    """An error that the peer is told about in an ERR packet. `number`: a server error number; `message`: its text."""
+    """An error that the peer gets in an ERR packet. `number`: a server error number; `what`: its text."""
 
-    def __init__(self, number: int, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, number: int, what: str) -> None:
+        super().__init__(what)
         self.number = number
-        self.message = message
-
-    def without_trace(self) -> Self:
-        """The same error, for whoever keeps it: its traceback would keep all that was looked at when it came up."""
-        self.__context__ = self.__cause__ = None
-        return self.with_traceback(None)
 
 
 class PeerError(AnsweredError):

@@ -3,7 +3,7 @@
 import struct
 from typing import Final
 
-from protocol.errors import sqlstate_of
+from protocol.errors import AnsweredError, sqlstate_of
 from protocol.printable import printable
 from protocol.wire import lenenc_bytes
 
@@ -25,14 +25,14 @@ def eof_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
     return b"\xfe" + struct.pack("<HH", 0, status)
 
 
-def err_payload(number: int, message: str, *, with_sqlstate: bool = True) -> bytes:
+def err_payload(error: AnsweredError, *, with_sqlstate: bool = True) -> bytes:
     """ERR: header u8 | number u16 | '#' and SQLSTATE (5 bytes) | message to the end.
 
-    `with_sqlstate=False` is for errors instead of a greeting: older clients would print the SQLSTATE as text there. What a message
-    repeats of others, clients print as it is: it is made printable.
+    `with_sqlstate=False` is for errors instead of a greeting: older clients would print the SQLSTATE as text there. Clients
+    print a message as it is: what it repeats of others is made printable.
     """
-    state = b"#" + sqlstate_of(number).encode() if with_sqlstate else b""
-    return b"\xff" + struct.pack("<H", number) + state + printable(message, MAX_MESSAGE_BYTES).encode()
+    state = b"#" + sqlstate_of(error.number).encode() if with_sqlstate else b""
+    return b"\xff" + struct.pack("<H", error.number) + state + printable(error.what, MAX_MESSAGE_BYTES).encode()
 
 
 def auth_switch_payload(plugin: str, challenge: bytes) -> bytes:

@@ -9,7 +9,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from relay.audit.datasource import register
+from relay.spark.datasource import register
 
 
 def main(archive: str, out: str) -> None:

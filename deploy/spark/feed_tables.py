@@ -4,7 +4,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from relay.audit.feeding.feed_query import feed_query, follow_query
+from relay.spark.feed_query import feed_query, follow_query
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["--once"]):

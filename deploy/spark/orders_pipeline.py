@@ -16,7 +16,7 @@ import os
 from pyspark import pipelines
 from pyspark.sql import DataFrame, SparkSession
 
-from relay.audit.datasource import BinlogDataSource
+from relay.spark.datasource import BinlogDataSource
 
 _ABOUT_CHANGES = ["_change_type", "_commit_version", "_commit_timestamp", "_change_number", "_missing", "_finding"]
 

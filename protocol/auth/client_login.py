@@ -19,7 +19,7 @@ from protocol.auth.caching_sha2 import sha2_token
 from protocol.auth.ed25519 import NONCE_BYTES, ed25519_signature
 from protocol.auth.native import native_token
 from protocol.auth.rsa_key import ServerKey
-from protocol.errors import Malformed
+from protocol.errors import Malformed, RelayError
 
 SHA256: Final = "sha256_password"
 CLEARTEXT: Final = "mysql_clear_password"
@@ -42,12 +42,8 @@ class Peer(Enum):
     VERIFIED = "TLS, its certificate checked"
 
 
-class LoginWithheld(Exception):
-    """The peer asks for what it is not given: `plugin`, as it named it."""
-
-    def __init__(self, plugin: str) -> None:
-        super().__init__(plugin)
-        self.plugin = plugin
+class LoginWithheld(RelayError):
+    """The peer asks for what it is not given. `what`: the plugin, as the peer named it."""
 
 
 class PluginNotOffered(LoginWithheld):
@@ -58,7 +54,7 @@ class PasswordWithheld(LoginWithheld):
     """The plugin wants the password itself, and the peer did not prove to be the server."""
 
 
-class PasswordTooLong(Exception):
+class PasswordTooLong(LoginWithheld):
     """The password does not fit into one block of the server's RSA key."""
 
 
@@ -167,5 +163,5 @@ class ClientLogin:
             raise Malformed(f"a challenge of {len(self._scramble)} bytes")
         cipher = self._server_key.encrypt(self._whole, self._scramble)
         if cipher is None:
-            raise PasswordTooLong
+            raise PasswordTooLong(self.plugin)
         return cipher

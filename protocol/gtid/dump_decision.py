@@ -45,7 +45,7 @@ class StillAwaited(ProtocolError):
     """The replica has what is not here yet, `awaited`. `refused`: what a source says that has it not."""
 
     def __init__(self, refused: PositionRefused, awaited: GtidSet | Sequence[DomainGtid]) -> None:
-        super().__init__(refused.message)
+        super().__init__(refused.what)
         self.refused = refused
         self.awaited = awaited
 

@@ -9,6 +9,8 @@ With semi-sync, acknowledgements come from the other side while a dump goes on.
 from enum import Enum
 from typing import Final
 
+from protocol.errors import RelayError
+
 
 class State(Enum):
     """Named for what may come next."""
@@ -101,7 +103,7 @@ IN_LOGIN: Final = frozenset({_S.LOGIN_EXPECTED, _S.TLS_LOGIN_EXPECTED, _S.TOKEN_
 WITH_DEADLINE: Final = IN_LOGIN | {_S.TLS_EXPECTED, _S.CHECK_PENDING, _S.VERDICT_HELD, _S.COMMAND_EXPECTED}
 
 
-class IllegalInput(AssertionError):
+class IllegalInput(RelayError):
     """An input that the state does not allow: a bug of the caller, never of the peer."""
 
 

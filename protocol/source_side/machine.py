@@ -205,7 +205,7 @@ class SourceSide:
             self.session.notices = answer.notices
         if isinstance(answer, AnsweredError):
             self._leave_error(answer)
-            events.append(StatementFailed(self._asked, answer.number, answer.message))
+            events.append(StatementFailed(self._asked, answer.number, answer.what))
         if isinstance(answer, EncodedRows) and self._sequence == FIRST_OF_ANSWER:
             self._send_framed(answer.framed)
         else:
@@ -321,7 +321,7 @@ class SourceSide:
         self._output.clear()
 
     def _end_with(self, error: AnsweredError) -> Closed:
-        self._send(err_payload(error.number, error.message))
+        self._send(err_payload(error))
         return Closed(error)
 
     def _break(self, error: PeerError) -> Closed:
@@ -548,7 +548,7 @@ class SourceSide:
             else:
                 raise refused_command(code, body, session)
         except StatementRefused as error:
-            self._refuse(_command_name(code), error.number, error.message, events)
+            self._refuse(_command_name(code), error, events)
 
     def _refresh(self, body: bytes, events: list[Event]) -> None:
         request = refresh_request(body)
@@ -563,21 +563,16 @@ class SourceSide:
         for payload in payloads:
             self._send(payload)
 
-    def _refuse(self, what: str, number: int, message: str, events: list[Event]) -> None:
-        self._answer([err_payload(number, message)])
-        events.append(StatementFailed(what, number, message))
+    def _refuse(self, what: str, error: StatementRefused, events: list[Event]) -> None:
+        self._answer([err_payload(error)])
+        events.append(StatementFailed(what, error.number, error.what))
 
     def _answer_query(self, body: bytes, now: float, events: list[Event]) -> None:
         try:
             check_size(body)
         except StatementRefused as error:
             self._leave_error(error)
-            self._refuse(
-                _loggable(self.session.encoding.decode(body[:_MAX_LOGGED_CHARACTERS])),
-                error.number,
-                error.message,
-                events,
-            )
+            self._refuse(_loggable(self.session.encoding.decode(body[:_MAX_LOGGED_CHARACTERS])), error, events)
             return
         self._answer_text(self.session.encoding.decode(body), now, events)
 
@@ -591,7 +586,7 @@ class SourceSide:
             return
         except StatementRefused as error:
             self._leave_error(error)
-            self._refuse(_loggable(text), error.number, error.message, events)
+            self._refuse(_loggable(text), error, events)
             return
         if isinstance(answer, Request):
             self._ask(_loggable(text), answer, events)
@@ -600,7 +595,7 @@ class SourceSide:
 
     def _leave_error(self, error: AnsweredError) -> None:
         """For SHOW WARNINGS."""
-        self.session.notices = (Notice("Error", error.number, printable(error.message)),)
+        self.session.notices = (Notice("Error", error.number, printable(error.what)),)
 
     def _ask(self, what: str, request: Request, events: list[Event]) -> None:
         if self.account is None:  # pragma: no cover - the table lets nobody ask before the login
@@ -614,7 +609,8 @@ class SourceSide:
         try:
             replica = decode_register_slave(body)
         except Malformed as error:
-            self._refuse("COM_REGISTER_SLAVE", ErrorCode.ER_MALFORMED_PACKET, f"COM_REGISTER_SLAVE: {error}", events)
+            refused = StatementRefused(ErrorCode.ER_MALFORMED_PACKET, f"COM_REGISTER_SLAVE: {error}")
+            self._refuse("COM_REGISTER_SLAVE", refused, events)
             return
         self.replica = replica
         self._answer([ok_payload()])
@@ -624,7 +620,8 @@ class SourceSide:
         try:
             request = decode_binlog_dump(body)
         except Malformed as error:
-            self._refuse("COM_BINLOG_DUMP", ErrorCode.ER_MALFORMED_PACKET, f"COM_BINLOG_DUMP: {error}", events)
+            refused = StatementRefused(ErrorCode.ER_MALFORMED_PACKET, f"COM_BINLOG_DUMP: {error}")
+            self._refuse("COM_BINLOG_DUMP", refused, events)
             return
         self._become(Input.DUMP_REQUESTED)
         events.append(DumpRequested(request))
@@ -678,7 +675,7 @@ def _answer_payloads(answer: GivenAnswer | AnsweredError, session: StatementSess
         # Plain text in a packet of its own kind, without a header byte. Source: MySQL 9.x `sql_parse.cc`.
         return [answer.text.encode()]
     if isinstance(answer, AnsweredError):
-        return [err_payload(answer.number, answer.message)]
+        return [err_payload(answer)]
     return [ok_payload(session.status, warnings=len(answer.notices))]
 
 

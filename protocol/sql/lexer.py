@@ -8,6 +8,7 @@ from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
+from protocol.errors import RelayError
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -63,7 +64,7 @@ LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False,
 _BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
-class NotSure(Exception):
+class NotSure(RelayError):
     """A statement of which it cannot be told for certain what it does."""
 
 

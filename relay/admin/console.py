@@ -61,8 +61,8 @@ from relay.admin.surroundings import Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import count_ledgers
-from relay.archive.inspect.scrub import Scrub, ScrubStatus
+from relay.archive_inspection.listing import count_ledgers
+from relay.archive_inspection.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.fairness.client_threads import in_turn
 from relay.repair.file_origin import FileOrigin

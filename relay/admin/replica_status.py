@@ -23,7 +23,7 @@ from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import in_newer_words, status_columns
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.upstream.source.source_status import SourceStatus
-from relay.view.shown_view import ShownStop, stop_text
+from relay.view.stops.view_stop import ViewStop
 
 _ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
 _NOT_TRANSLATED: Final = 1105  # ER_UNKNOWN_ERROR
@@ -44,7 +44,7 @@ class ReplicaFacts:
     seconds_behind: int | None
     config_path: Path | None
     gtids: GtidVariables = _NO_GTIDS
-    view_stop: ShownStop | None = None
+    view_stop: ViewStop | None = None
 
     @property
     def sql_error(self) -> tuple[int, str]:
@@ -52,7 +52,7 @@ class ReplicaFacts:
         if self.failure is not None:
             return _ARCHIVE_ERROR, str(self.failure)
         if self.view_stop is not None:
-            return self.view_stop.reason.error or _NOT_TRANSLATED, stop_text(self.view_stop)
+            return self.view_stop.reason.error or _NOT_TRANSLATED, self.view_stop.message
         return 0, ""
 
 

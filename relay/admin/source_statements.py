@@ -14,7 +14,7 @@ from protocol.statements.session.refusals import shown
 from relay.admin.dialect import Dialect
 from relay.admin.refusals import ConsoleError, not_here
 from relay.admin.surroundings import Source
-from relay.upstream.control import SourceChange, SourceRefused
+from relay.upstream.control import SourceChange
 
 _WRONG_ARGUMENTS: Final = 1210
 _UNKNOWN_ERROR: Final = 1105
@@ -67,10 +67,7 @@ async def stop_replica(source: Source, request: StopReplica, dialect: Dialect) -
             "there is no SQL thread that could be stopped: what has arrived whole is served at once. "
             "STOP REPLICA IO_THREAD ends the stream from the source"
         )
-    try:
-        stopped = await source.stop()
-    except SourceRefused as error:
-        raise StatementRefused(error.number, error.text) from error
+    stopped = await source.stop()
     return Done(() if stopped else (_was(dialect, running=False),))
 
 
@@ -79,10 +76,7 @@ async def start_replica(source: Source, request: StartReplica, dialect: Dialect)
     check_channel(request.channel, dialect)
     if request.threads == _SQL_ONLY:
         return Done((_was(dialect, running=True),))
-    try:
-        started = await source.start()
-    except SourceRefused as error:
-        raise StatementRefused(error.number, error.text) from error
+    started = await source.start()
     return Done(() if started else (_was(dialect, running=True),))
 
 
@@ -105,10 +99,10 @@ async def change_source(source: Source, request: ChangeSource, dialect: Dialect)
     change, ignored = source_change(request.options)
     try:
         await source.change(change)
-    except SourceRefused as error:
+    except StatementRefused as error:
         if error.number == ConsoleError.ER_SLAVE_MUST_STOP:
             raise _must_stop(dialect) from error
-        raise StatementRefused(error.number, error.text) from error
+        raise
     notices = [Notice("Warning", _UNKNOWN_ERROR, f"binlog-relay does not use {name}") for name in ignored]
     notices.append(Notice("Note", _UNKNOWN_ERROR, _KEPT_WITH_PASSWORD if change.password is not None else _KEPT))
     return Done(tuple(notices))

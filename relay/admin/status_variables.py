@@ -19,11 +19,11 @@ from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.surroundings import Connections
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import ScrubStatus
+from relay.archive_inspection.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.process.memory_budget import MemoryFacts
 from relay.upstream.source.source_status import SourceStatus
-from relay.view.shown_view import ShownView, stop_text
+from relay.view.shown_view import ShownView
 from relay.view.translate.wait_counts import WaitCounts
 from relay.view.unopened_view import UnopenedView
 
@@ -186,7 +186,7 @@ def _view_values(view: ShownView) -> dict[str, Value]:
         "Binlog_relay_view_source_file": status.source.file if status.source is not None else "",
         "Binlog_relay_view_source_position": status.source.offset if status.source is not None else 0,
         "Binlog_relay_view_behind_bytes": status.behind_bytes,
-        "Binlog_relay_view_stop": stop_text(status.stop) if status.stop is not None else "",
+        "Binlog_relay_view_stop": status.stop.message if status.stop is not None else "",
         **_wait_values(status.waits),
     }
 

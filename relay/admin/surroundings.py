@@ -54,15 +54,15 @@ class Source(Protocol):
         """The upstream side as it is now."""
 
     async def start(self) -> bool:
-        """False: it runs already. Raises: SourceRefused."""
+        """False: it runs already. Raises: StatementRefused."""
 
     async def stop(self) -> bool:
-        """False: it does not run. Raises: SourceRefused."""
+        """False: it does not run. Raises: StatementRefused."""
 
     async def change(self, change: SourceChange) -> None:
-        """Raises: SourceRefused."""
+        """Raises: StatementRefused."""
 
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """What is missing, and whether the archive goes on behind it by now. Raises: SourceRefused."""
+        """What is missing, and whether the archive goes on behind it by now. Raises: StatementRefused."""

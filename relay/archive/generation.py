@@ -618,7 +618,7 @@ class Generation:
         if self._on_failure is not None:
             self._on_failure(error)
         else:
-            log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
+            log.error("archive_failed", **error.fields(), errno=error.errno)
         self._failure_watchers.notify(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from protocol.errors import RelayError
 from relay.archive.storage.files import FileLayer
 from relay.disk.file_calls import open_directory, remove_file, remove_tree
 
 
-class DirectoryBusy(Exception):
+class DirectoryBusy(RelayError):
     """Another process makes the same directory."""
 
 

@@ -1,1 +1,1 @@
-"""Binlogs for Spark: a data source, and audits on it. The only package that knows pyspark and pyarrow."""
+"""Questions to an archive that Spark answers, each with a report, and what they stand on."""

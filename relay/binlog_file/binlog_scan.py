@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ExitCode, RelayError
 from protocol.kernel.codes import TABLE_ROW
 from relay.binlog_file.broken import THROUGH_ITS_SERVER, Broken, wrong_magic
 from relay.binlog_file.event_reader import EventReader
@@ -18,8 +19,10 @@ from relay.binlog_file.head import read_start
 _TABLE_ROWS: Final = 4096
 
 
-class Unreadable(Exception):
+class Unreadable(RelayError):
     """A file that cannot be opened or is no binlog. `str()` is a sentence with what to do."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from typing import Final
 
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import ENCRYPTED_MAGIC, HEADER_SIZE, MAGIC, TYPE_AT, event_size
+from protocol.errors import RelayError
 from protocol.kernel.codes import BAD_CRC
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
 
@@ -24,17 +25,18 @@ _TEXTS: Final = {
 _OTHER: Final = "{event} cannot be read. What follows is not read."
 
 
-class Broken(ValueError):
+class Broken(RelayError, ValueError):
     """A binlog that cannot be read on at `offset`.
 
-    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop.
+    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop. A ValueError too: who
+    reads from a place that need not be an event's start asks only for what is not as it must be.
     """
 
+    offset: int
+
     def __init__(self, name: str, offset: int, text: str, detail: str = "") -> None:
-        super().__init__(name, offset, text, detail)
+        super().__init__(text, offset=offset)
         self.name = name
-        self.offset = offset
-        self.text = text
         self.detail = detail or text.rstrip(".")
 
     def __str__(self) -> str:

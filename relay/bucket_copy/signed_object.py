@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from protocol.errors import RelayError
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, KeyWrong
 
@@ -23,7 +24,7 @@ _CHECK_DIGITS: Final = 16
 _MOST_NUMBER: Final = 1 << 62
 
 
-class NotAuthentic(Exception):
+class NotAuthentic(RelayError):
     """An object is not what a relay of this archive wrote there. `str()` is half a sentence."""
 
 

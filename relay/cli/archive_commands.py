@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from protocol.errors import ExitCode
 from relay.cli.command_options import ConfigOption, JsonOption, loaded_config
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 commands = typer.Typer(help="Look after the archive.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -48,7 +49,7 @@ def archive_verify(
             directory, deep=deep, as_json=json, packed=lambda progress: chain(tiers.run(progress), in_bucket)
         )
     if count:
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command("rebuild")
@@ -83,7 +84,7 @@ def archive_repair(
     loaded = loaded_config(config, writes=True)
     copies = partial(copies_of, loaded.archive, loaded.archive_directory)
     if repair(loaded, files or [], origin, copies, generation=generation, as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command("accept-gap")
@@ -129,7 +130,7 @@ def archive_cat(
 
     if sys.stdout.isatty():
         text = f"archive cat writes bytes, which no terminal shows: binlog-relay archive cat {name} | mysqlbinlog -"
-        raise CommandFailed(text, WRONG_USE)
+        raise CommandFailed(text)
     cat(loaded_config(config).archive_directory, name, sys.stdout.buffer)
 
 
@@ -175,7 +176,7 @@ def archive_export(
         directory = configured_view(loaded, view, may_differ=True).directory
     request = ExportRequest(out, begin, to, before, tuple(tables or ()), undecided, across_gaps)
     if export(directory, request, as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command("mirror")
@@ -184,7 +185,7 @@ def archive_mirror(config: ConfigOption, json: JsonOption = False) -> None:
     from relay.mirror.mirror_command import show_mirror
 
     if show_mirror(loaded_config(config), as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command("restore")
@@ -259,7 +260,7 @@ def archive_purge(
 
     if not dry_run:
         text = "The running relay removes files, as [retention] says, or PURGE BINARY LOGS there. To see what would go: --dry-run."
-        raise CommandFailed(text, WRONG_USE)
+        raise CommandFailed(text)
     loaded = loaded_config(config)
     preview_purge(loaded, configured_views(loaded) if loaded.views else (), as_json=json)
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from protocol.errors import ExitCode
 from relay.cli.command_options import JsonOption
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -48,18 +49,16 @@ def audit(
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
-    from relay.commands.audit_command import AuditRequest, listed_jobs
-    from relay.commands.audit_command import audit as run_audit
+    from relay.audit.audit_command import AuditRequest, listed_jobs
+    from relay.audit.audit_command import audit as run_audit
 
     if name == "list" and not archive:
         typer.echo(listed_jobs())
         return
     if not archive or out is None:
-        raise CommandFailed(
-            "audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR", WRONG_USE
-        )
+        raise CommandFailed("audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR")
     request = AuditRequest(
         name, archive, out, since, until, tuple(tables or ()), limit, replace, cores, target, table, key
     )
     if run_audit(request, as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from protocol.errors import ExitCode
 from relay.cli.command_options import JsonOption
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -52,13 +53,13 @@ def events(
         with bytes_progress("events", total) as on_progress:
             findings = list_events(files, wanted, out, as_json=json, detail=not no_detail, on_progress=on_progress)
         out.flush()
-    except Unreadable as error:
+    except Unreadable:
         out.flush()
-        raise CommandFailed(str(error), WRONG_USE) from None
+        raise
     if findings:
         noun = "finding" if findings == 1 else "findings"
         typer.echo(f"{findings} {noun}: see the lines with WARNING, ERROR, bad or unreadable.", err=True)
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command()
@@ -66,22 +67,16 @@ def annotate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The binlog that mysqlbinlog read.", show_default=False)],
 ) -> None:
     """Add each event's boundary to the output of mysqlbinlog: mysqlbinlog FILE | binlog-relay annotate FILE."""
-    from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.binlogs.annotate import annotate as annotate_output
 
     if sys.stdin.isatty():
-        raise CommandFailed(
-            f"annotate reads mysqlbinlog's output: mysqlbinlog {file} | binlog-relay annotate {file}", WRONG_USE
-        )
+        raise CommandFailed(f"annotate reads mysqlbinlog's output: mysqlbinlog {file} | binlog-relay annotate {file}")
     # Statements hold any bytes: they go through as they are.
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="latin-1", newline="\n")
     target = io.TextIOWrapper(sys.stdout.buffer, encoding="latin-1", newline="\n")
-    try:
-        violations, tally, broken = annotate_output(file, source, target)
-        target.flush()
-        target.detach()
-    except Unreadable as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+    violations, tally, broken = annotate_output(file, source, target)
+    target.flush()
+    target.detach()
     if violations:
         typer.echo(f"{violations} violations: see the lines with WARNING.", err=True)
     if broken is not None:
@@ -92,7 +87,7 @@ def annotate(
             err=True,
         )
     if violations or tally.foreign or broken is not None:
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command()
@@ -103,28 +98,22 @@ def positions(
     json: JsonOption = False,
 ) -> None:
     """Show which offsets a replica may start from, and why another one is none."""
-    from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
     from relay.commands.progress import bytes_progress
 
-    try:
-        with bytes_progress(file.name, file.stat().st_size if file.is_file() else 0) as on_progress:
-            if offset is not None:
-                report = report_position(file, offset, on_progress)
-            else:
-                summary = summarise_positions(
-                    file, (lambda place: typer.echo(str(place))) if all else None, on_progress
-                )
-    except Unreadable as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+    with bytes_progress(file.name, file.stat().st_size if file.is_file() else 0) as on_progress:
+        if offset is not None:
+            report = report_position(file, offset, on_progress)
+        else:
+            summary = summarise_positions(file, (lambda place: typer.echo(str(place))) if all else None, on_progress)
     if offset is not None:
         typer.echo(_json_of(report) if json else str(report))
         if report.standing is not Standing.VALID or not report.readable:
-            raise typer.Exit(FINDINGS)
+            raise typer.Exit(ExitCode.FINDINGS)
         return
     typer.echo(_json_of(summary) if json else str(summary), err=all and not json)
     if summary.broken is not None or summary.wrong_checksums:
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 def _json_of(record: object) -> str:

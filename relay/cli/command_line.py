@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
+from protocol.errors import ExitCode, RelayError
 from protocol.printable import printable
 from relay.cli import archive_commands, audit_commands, binlog_commands, feed_commands, relay_commands, view_commands
-from relay.commands.outcome import BUG, WRONG_USE, CommandFailed
+from relay.commands.outcome import exit_code_of
 
 app = typer.Typer(
     name="binlog-relay",
@@ -43,28 +44,26 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     try:
         _run()
-    except CommandFailed as failure:
-        print(_shown(str(failure)), file=sys.stderr)  # noqa: T201 - a command's own output
-        sys.exit(failure.code)
     except SystemExit as ended:
         # The reader (head, less) has seen enough: typer ends with 1, which would mean findings here.
         if isinstance(ended.__context__, BrokenPipeError):
             sys.exit(0)
         raise
-    except OSError as error:
-        if _debugging():
+    except Exception as error:
+        code = exit_code_of(error)
+        if _debugging() and (code is ExitCode.BUG or not isinstance(error, RelayError)):
             raise
-        unnamed = "" if error.filename else " It names no file: look first at where the output goes."
-        print(_shown(f"The system refused: {error}.{unnamed}"), file=sys.stderr)  # noqa: T201
+        print(_shown(_bug_report(error) if code is ExitCode.BUG else _reason(error)), file=sys.stderr)  # noqa: T201
         with contextlib.suppress(OSError):
             _write_out()
-        # Whoever calls must not take it for findings in a binlog.
-        sys.exit(WRONG_USE)
-    except Exception as error:
-        if _debugging():
-            raise
-        print(_shown(_bug_report(error)), file=sys.stderr)  # noqa: T201
-        sys.exit(BUG)
+        sys.exit(code)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and not isinstance(error, RelayError):
+        unnamed = "" if error.filename else " It names no file: look first at where the output goes."
+        return f"The system refused: {error}.{unnamed}"
+    return str(error)
 
 
 def _shown(message: str) -> str:

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relay.commands.outcome import WRONG_USE, CommandFailed
-
 if TYPE_CHECKING:
     from relay.config import Config
 
@@ -20,17 +18,14 @@ def loaded_config(path: Path, *, writes: bool = False, stays: bool = False) -> "
 
     writes: the command changes the archive; one of root's does so as the archive's owner from here on. stays: it goes on
     for as long as the machine does, and keeps none of root's rights.
-    Raises: CommandFailed, with every mistake in the file, or why root does not do it.
+    Raises: ConfigError, with every mistake in the file; NotTheOwner where root must not do it.
     """
-    from relay.config import ConfigError, load_config
+    from relay.config import load_config
     from relay.disk.file_calls import keep_within
-    from relay.disk.file_owner import NotTheOwner, become_owner
+    from relay.disk.file_owner import become_owner
 
-    try:
-        config = load_config(path)
-        keep_within(config.archive.dir)
-        if writes:
-            become_owner(config.archive_directory, config.archive.dir, reads_all=not stays)
-    except (ConfigError, NotTheOwner) as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+    config = load_config(path)
+    keep_within(config.archive.dir)
+    if writes:
+        become_owner(config.archive_directory, config.archive.dir, reads_all=not stays)
     return config

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from protocol.errors import ExitCode
 from relay.cli.command_options import JsonOption
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 FeedConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The feed's settings, feed.toml.")]
 commands = typer.Typer(
@@ -28,7 +29,7 @@ def feed(
     from relay.feed.command.feed_command import follow
 
     if config is None:
-        raise CommandFailed("feed needs --config FILE, see docs/FEED.md", WRONG_USE)
+        raise CommandFailed("feed needs --config FILE, see docs/FEED.md")
     follow(config, once=once)
 
 
@@ -53,7 +54,7 @@ def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     """Each table's place, state, and how far it is behind; 1 where one is not current."""
     from relay.feed.command.feed_command import status
 
-    raise typer.Exit(FINDINGS if status(config, as_json=json) else 0)
+    raise typer.Exit(ExitCode.FINDINGS if status(config, as_json=json) else 0)
 
 
 @commands.command(name="report")
@@ -77,7 +78,7 @@ def feed_verify(
     """Compare tables with the source, by ranges of keys; 1 where something differs."""
     from relay.feed.command.feed_command import verify
 
-    raise typer.Exit(FINDINGS if verify(config, tuple(table or ()), as_json=json) else 0)
+    raise typer.Exit(ExitCode.FINDINGS if verify(config, tuple(table or ()), as_json=json) else 0)
 
 
 @commands.command(name="compact")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relay.cli.command_options import ConfigOption, JsonOption, loaded_config
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 if TYPE_CHECKING:
     from relay.config import Config
@@ -35,7 +35,7 @@ def run(
     loaded = loaded_config(config, writes=True, stays=True)
     wanted = _source_address(source, loaded) if source is not None else None
     if log_level.lower() not in ("debug", "info", "warning", "error"):
-        raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.", WRONG_USE)
+        raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.")
     from relay.process.log_setup import setup_logging
 
     setup_logging(log_level)
@@ -60,9 +60,9 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
     host, _, port = text.rpartition(":") if ":" in text and not text.endswith("]") else (text, "", "3306")
     host = host.removeprefix("[").removesuffix("]")
     if not config.sources:
-        raise CommandFailed("--source: this relay follows a directory; source.path names it.", WRONG_USE)
+        raise CommandFailed("--source: this relay follows a directory; source.path names it.")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise CommandFailed(f"--source {text}: write HOST or HOST:PORT, such as db2.example:3306.", WRONG_USE)
+        raise CommandFailed(f"--source {text}: write HOST or HOST:PORT, such as db2.example:3306.")
     return host, int(port)
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from protocol.errors import ExitCode
 from relay.cli.command_options import ConfigOption, JsonOption, ViewArgument, loaded_config
-from relay.commands.outcome import FINDINGS
 
 commands = typer.Typer(
     help="Look after the views: other sets of binlogs, made from the archive.",
@@ -111,7 +111,7 @@ def view_check(config: ConfigOption, name: ViewArgument, json: JsonOption = Fals
     from relay.commands.view_command import check_view, configured_view
 
     if check_view(configured_view(loaded_config(config), name), as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)
 
 
 @commands.command("verify")
@@ -120,4 +120,4 @@ def view_verify(config: ConfigOption, name: ViewArgument, json: JsonOption = Fal
     from relay.commands.view_command import configured_view, verify_view
 
     if verify_view(configured_view(loaded_config(config), name), as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise typer.Exit(ExitCode.FINDINGS)

@@ -14,11 +14,11 @@ from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.commands.archive_command import archive_failures
-from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config, ServerSource
 from relay.process.log_setup import setup_logging
 from relay.upstream.attach.attachment import Attacher
-from relay.upstream.attach.gap_plan import GapRefused, GapRequest, parse_place
+from relay.upstream.attach.gap_plan import GapRequest, parse_place
 from relay.upstream.chosen_source import first_source, kept_chosen
 from relay.upstream.source.identity import own_registration, own_uuid
 from relay.upstream.source.source_errors import UpstreamError
@@ -33,7 +33,7 @@ def accept_gap(config: Config, config_path: Path, *, to: str | None, as_json: bo
     setup_logging("error")
     if not isinstance(config.source, ServerSource):
         text = f"This relay follows the directory {config.source.path}: put the missing files there."
-        raise CommandFailed(text, WRONG_USE)
+        raise CommandFailed(text)
     with archive_failures(directory):
         try:
             gap = asyncio.run(_decide(config, directory, to))
@@ -45,12 +45,9 @@ def accept_gap(config: Config, config_path: Path, *, to: str | None, as_json: bo
                 f"The relay is running. Issue this at it, with an account that has admin = true: {statement}; such as "
                 f'mysql -h {_host(config.listen.host)} -P {config.listen.port} -u ADMIN -p -e "{statement}"'
             )
-            raise CommandFailed(text, WRONG_USE) from None
-        except GapRefused as error:
-            raise CommandFailed(str(error), FINDINGS) from error
+            raise CommandFailed(text) from None
         except UpstreamError as error:
-            text = f"The source cannot be looked at: {error.what}. {error.advice}"
-            raise CommandFailed(text, SOURCE_UNREACHABLE) from error
+            raise CommandFailed(f"The source cannot be looked at: {error}", error.exit_code) from error
     if as_json:
         sys.stdout.write(gap.to_json() + "\n")
         return

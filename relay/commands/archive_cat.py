@@ -10,7 +10,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, StoredFile
 from relay.binlog_file.file_bytes import pieces
 from relay.commands.archive_command import archive_failures, shown_name
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.packed_reads.archive_layer import layer_of
 
 
@@ -37,6 +37,4 @@ def _found(directory: Path, name: str) -> tuple[Path, ArchivedFile]:
         for file in files:
             if name in (file.name, shown_name(number, file.name)):
                 return place, file
-    raise CommandFailed(
-        f"The archive does not hold {name}. 'binlog-relay archive list' shows what it holds.", WRONG_USE
-    )
+    raise CommandFailed(f"The archive does not hold {name}. 'binlog-relay archive list' shows what it holds.")

@@ -18,20 +18,20 @@ from relay.archive.catalog.catalog import CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_faults import system_number
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import (
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.disk_advice import start_advice
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import (
     damaged_places,
     gaps_before,
     list_generations,
     read_ledgers,
     rebuild_archive,
 )
-from relay.archive.inspect.verify import verify_generations
-from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
-from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.disk_advice import start_advice
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+from relay.archive_inspection.verify import verify_generations
+from relay.commands.outcome import CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.view.rules.kept_settings import VIEWS_DIRECTORY, damage_advice
 
@@ -155,36 +155,39 @@ def rebuild(directory: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def archive_failures(directory: Path, *, catalog: bool = True) -> Iterator[None]:
-    """Turns the archive's errors into sentences with an exit code. catalog: whether it has to be readable."""
+    """Adds the archive's directory to errors about it. catalog: whether it has to be readable.
+
+    Raises: CommandFailed; other errors as they are.
+    """
     if not directory.is_dir():
-        raise CommandFailed(_no_archive(directory), WRONG_USE)
+        raise CommandFailed(_no_archive(directory))
     # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
     for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK))[: 1 + catalog]:
         if os.access(directory, os.X_OK) and not path.exists():
             continue
         if not os.access(path, wanted):
-            raise CommandFailed(_not_permitted(path), WRONG_USE)
+            raise CommandFailed(_not_permitted(path))
     if not any(path.name == CATALOG_NAME or is_binlog_name(path.name) for path in directory.iterdir()):
         # A catalog and binlogs that are both gone leave nothing either: nothing can be made again from that.
-        raise CommandFailed(_no_archive(directory), WRONG_USE)
+        raise CommandFailed(_no_archive(directory))
     try:
         yield
     except ArchiveLocked as error:
-        raise CommandFailed(f"The archive is in use: {error}", WRONG_USE) from error
+        raise CommandFailed(f"The archive is in use: {error}", error.exit_code) from error
     except PermissionError as error:
-        raise CommandFailed(_not_permitted(error.filename or directory), WRONG_USE) from error
+        raise CommandFailed(_not_permitted(error.filename or directory)) from error
     except CatalogUnreadable as error:
         message = f"{directory}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
-        raise CommandFailed(message, ARCHIVE_DAMAGED) from error
-    except CatalogNewer as error:
-        raise CommandFailed(str(error), WRONG_USE) from error
+        raise CommandFailed(message, error.exit_code) from error
+    except CatalogNewer:  # it names the archive
+        raise
     except ArchiveError as error:
-        raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
+        raise CommandFailed(f"{directory}: {error}", error.exit_code) from error
     except sqlite3.Error as error:
         path = directory / CATALOG_NAME
         number = system_number(error, path, FileLayer().free_bytes(directory))
         advice = start_advice(FileLayer(), directory, number)
-        raise CommandFailed(f"{path} cannot be used: {error}. {advice}", WRONG_USE) from error
+        raise CommandFailed(f"{path} cannot be used: {error}. {advice}") from error
 
 
 def _no_archive(directory: Path) -> str:

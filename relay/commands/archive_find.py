@@ -5,31 +5,31 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from protocol.errors import Malformed
+from protocol.errors import ExitCode, Malformed
 from protocol.gtid.mariadb import DomainGtid
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.generation_directories import FIRST, begun_generations
-from relay.archive.inspect.transaction_search import TransactionPlace, find_gtid, find_time
+from relay.archive_inspection.transaction_search import TransactionPlace, find_gtid, find_time
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
 from relay.commands.arguments import timestamp
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 
 def find(directory: Path, *, gtid: str | None, time: str | None, as_json: bool) -> None:
     """Prints where the transaction is. Works beside a running relay. Raises: CommandFailed, also when there is none."""
     if (gtid is None) == (time is None):
-        raise CommandFailed("Write either --gtid or --time.", WRONG_USE)
+        raise CommandFailed("Write either --gtid or --time.")
     with archive_failures(directory):
         if gtid is not None:
             wanted = _parsed(gtid)
             number, place = _first(directory, lambda path: find_gtid(path, wanted))
             if place is None:
-                raise CommandFailed(f"The archive does not hold transaction {gtid}.", FINDINGS)
+                raise CommandFailed(f"The archive does not hold transaction {gtid}.", ExitCode.FINDINGS)
         else:
             since = timestamp("--time", time or "")
             number, place = _first(directory, lambda path: find_time(path, since))
             if place is None:
-                raise CommandFailed(f"No transaction in the archive began at {time} or later.", FINDINGS)
+                raise CommandFailed(f"No transaction in the archive began at {time} or later.", ExitCode.FINDINGS)
     if as_json:
         sys.stdout.write(json.dumps(_record(number, place)) + "\n")
         return
@@ -57,7 +57,7 @@ def _parsed(text: str) -> MysqlGtid | DomainGtid:
         return MysqlGtid.from_text(text) if ":" in text else DomainGtid.from_text(text)
     except Malformed as error:
         message = f"--gtid {text}: {error}. Write one transaction: uuid:number, uuid:tag:number or 0-1-100."
-        raise CommandFailed(message, WRONG_USE) from None
+        raise CommandFailed(message) from None
 
 
 def _record(number: int, place: TransactionPlace) -> dict[str, object]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.disk.file_calls import make_new_directory, make_new_file, remove_directory, remove_file
 
 _ELSE = "Choose another [archive] dir, or make that directory and give it to the relay's user."
@@ -37,8 +37,7 @@ def try_archive_place(directory: Path) -> None:
         existing = next((place for place in (directory, *directory.parents) if _is_there(place)), directory)
         raise CommandFailed(
             f"The archive's directory {directory} cannot be {doing} ({error.strerror}: {error.filename or probe}). "
-            f"{start_advice(FileLayer(), existing, number)} {_ELSE}",
-            WRONG_USE,
+            f"{start_advice(FileLayer(), existing, number)} {_ELSE}"
         ) from error
     finally:
         with contextlib.suppress(OSError):

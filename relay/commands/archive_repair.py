@@ -10,13 +10,11 @@ from pathlib import Path
 from relay.archive.catalog.generation_directories import FIRST, begun_generations
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.commands.archive_command import archive_failures, shown_name
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config, DirectorySource, ServerSource
-from relay.object_store.object_errors import ObjectStoreError
-from relay.packed.packed_errors import KeyUnreadable
 from relay.packed_reads.named_binlog import bucket_url
 from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin, origin_of
-from relay.repair.repair import RepairOutcome, RepairRefused, StoppedRepair
+from relay.repair.repair import RepairOutcome, StoppedRepair
 from relay.upstream.chosen_source import first_source, kept_chosen
 
 
@@ -42,15 +40,13 @@ def repair(
         number = newest if generation is None else generation
         path = dict(generations).get(number)
         if path is None:
-            raise CommandFailed(f"{directory} has no generation {number}; the newest is {newest}.", WRONG_USE)
+            raise CommandFailed(f"{directory} has no generation {number}; the newest is {newest}.")
         one = StoppedRepair(path, *_origins(config, path, (number, newest), origin, copies_of))
         try:
             outcomes = asyncio.run(_outcomes(one, names, number, as_json=as_json))
-        except RepairRefused as error:
-            raise CommandFailed(f"{str(error).removesuffix('.')}.", WRONG_USE) from error
         except ArchiveLocked as error:
             text = f"A relay runs on {directory}: CALL binlog_relay.repair() there repairs, or stop it first."
-            raise CommandFailed(text, WRONG_USE) from error
+            raise CommandFailed(text) from error
     if not outcomes and not as_json:
         sys.stdout.write(
             "No file is known to be damaged. 'binlog-relay archive verify --deep' reads all; name a file to fetch it again.\n"
@@ -79,20 +75,17 @@ def _origins(
     """Where files are fetched from, and where those that it does not give. numbers: of their generation and of the newest one."""
     number, newest = numbers
     url = None if origin is None else bucket_url(origin)
-    try:
-        copies = copies_of(number)
-    except (KeyUnreadable, ObjectStoreError) as error:
-        raise CommandFailed(str(error), WRONG_USE) from error
+    copies = copies_of(number)
     if url is not None:
         wanted = [one for one in copies if f"{one.where}/".startswith(f"{url.rstrip('/')}/")]
         if not wanted:
             text = f"--from {url}: relay.toml has no [archive.mirror] there. Its [archive.bucket] says how the bucket is reached."
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
         return wanted[0], ()
     if origin is None and number != newest:
         if not copies:
             text = f"Generation {number} is of a former source: say with --from where its files can be had."
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
         return copies[0], ()
     return _origin(config, path, number, origin), copies if origin is None else ()
 
@@ -111,5 +104,5 @@ def _origin(config: Config, path: Path, number: int, origin: str | None) -> File
         return DirectoryOrigin(inner if inner.is_dir() else copies)
     host, colon, port = origin.rpartition(":")
     if not colon or not port.isdigit() or not isinstance(source, ServerSource):
-        raise CommandFailed(f"--from {origin}: this is no directory and no HOST:PORT of a server.", WRONG_USE)
+        raise CommandFailed(f"--from {origin}: this is no directory and no HOST:PORT of a server.")
     return ServerOrigin(source.model_copy(update={"host": host, "port": int(port)}))

@@ -8,7 +8,7 @@ from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import EventType
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 
 _BOUNDARIES: Final = {
     "none": BoundaryType.NOT_DEFINED,
@@ -34,7 +34,7 @@ def event_type_code(text: str) -> int:
         return int(member)
     near = difflib.get_close_matches(name, EventType.__members__, n=3, cutoff=0.5)
     meant = ", ".join(item.capitalize() for item in near) or "Query, Xid, Table_map or a number"
-    raise CommandFailed(f"--type {text}: there is no such event type. Did you mean {meant}?", WRONG_USE)
+    raise CommandFailed(f"--type {text}: there is no such event type. Did you mean {meant}?")
 
 
 def boundary_code(text: str) -> int:
@@ -42,7 +42,7 @@ def boundary_code(text: str) -> int:
     word = text.strip().lower().replace("_", " ").replace("-", " ").split(" ")[0]
     if word in _BOUNDARIES:
         return int(_BOUNDARIES[word])
-    raise CommandFailed(f"--boundary {text}: write one of {', '.join(_BOUNDARIES)}.", WRONG_USE)
+    raise CommandFailed(f"--boundary {text}: write one of {', '.join(_BOUNDARIES)}.")
 
 
 def timestamp(option: str, text: str) -> int:
@@ -56,7 +56,7 @@ def timestamp(option: str, text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         message = f"{option} {text}: write a time such as 2026-11-20T19:00:00 (UTC) or seconds since 1970."
-        raise CommandFailed(message, WRONG_USE) from None
+        raise CommandFailed(message) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp())
@@ -80,4 +80,4 @@ def binlog_place(option: str, text: str) -> Position:
     except Malformed:
         pass
     message = f"{option} {text}: write FILE:POSITION, such as mysql-bin.000042:4."
-    raise CommandFailed(message, WRONG_USE)
+    raise CommandFailed(message)

@@ -1,19 +1,19 @@
-"""Exit codes, and the error that ends a command with one of them."""
+"""The exit code of every error, and the error that ends a command with one of them."""
 
-from typing import Final
-
-FINE: Final = 0
-FINDINGS: Final = 1
-WRONG_USE: Final = 2
-SOURCE_UNREACHABLE: Final = 3
-ARCHIVE_DAMAGED: Final = 4
-BUG: Final = 70
-"""Not an outcome that anybody planned (EX_SOFTWARE of sysexits.h)."""
+from protocol.errors import ExitCode, RelayError
 
 
-class CommandFailed(Exception):
-    """Ends a command: `str()` goes to stderr as it is, `code` becomes the exit code."""
+class CommandFailed(RelayError):
+    """Ends a command: `str()` goes to stderr as it is."""
 
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
+    def __init__(self, what: str, exit_code: ExitCode = ExitCode.WRONG_USE) -> None:
+        super().__init__(what)
+        self.exit_code = exit_code
+
+
+def exit_code_of(error: Exception) -> ExitCode:
+    """The exit code of a command that ends with `error`."""
+    if isinstance(error, RelayError):
+        return error.exit_code
+    # Whoever calls must not take it for findings in a binlog.
+    return ExitCode.WRONG_USE if isinstance(error, OSError) else ExitCode.BUG

@@ -11,17 +11,18 @@ from pathlib import Path
 from uuid import UUID
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ExitCode
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
+from relay.archive_inspection.listing import read_ledgers
 from relay.commands.arguments import binlog_place
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import stop_text, view_failures
 from relay.view.first_numbers import (
     FIND_OUT,
@@ -35,12 +36,12 @@ from relay.view.generations.view_generations import begun_with, directories_of, 
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.inspect.view_listing import files_of
-from relay.view.inspect.view_removal import NotRemoved, remove_view
+from relay.view.inspect.view_removal import remove_view
 from relay.view.rules.settings import FIRST_GNO
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_map import ViewMap
 from relay.view.view_place import PlaceUnknown
 from relay.view.view_skips import skip_row, skips_of
-from relay.view.view_stop import ViewStop
 
 
 def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
@@ -53,7 +54,7 @@ def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
         except ArchiveLocked:
             statement = f"CALL binlog_relay.view_skip('{view.name}', '{wanted.file}', {wanted.offset})"
             text = f"The relay is running. Issue this at it, with an account that has admin = true: {statement}"
-            raise CommandFailed(text, WRONG_USE) from None
+            raise CommandFailed(text) from None
         try:
             stop = _decided(view, wanted, yes=yes, layer=layer)
         finally:
@@ -78,7 +79,7 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool, renumber: bool =
             f"View {view.name} has GTIDs of {view.settings.uuid}, made of the source that was followed first; made again it would "
             f'have those of {next_uuid}. Write into its [[view]] first: uuid = "{view.settings.uuid}"'
         )
-        raise CommandFailed(text, FINDINGS)
+        raise CommandFailed(text, ExitCode.FINDINGS)
     with view_failures(view):
         sizes = _binlogs(view.directory)
         try:
@@ -93,9 +94,7 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool, renumber: bool =
                 f"The relay is running and makes view {view.name}. Stop it, run this again, and start it: the view is made "
                 "again from the archive. Its replicas wait meanwhile, those of the mirror too while the relay is stopped."
             )
-            raise CommandFailed(text, WRONG_USE) from None
-        except NotRemoved as error:
-            raise CommandFailed(str(error), WRONG_USE) from None
+            raise CommandFailed(text) from None
     size = sum(sizes.values())
     if as_json:
         record = {"view": view.name, "removed_files": len(sizes), "removed_bytes": size, "left_out": left_out}
@@ -120,7 +119,7 @@ def _forget_numbers(view: NamedView, *, yes: bool) -> None:
     """
     if view.settings.gtids != "assign":
         text = f'View {view.name} has gtids = "{view.settings.gtids}": it gives no numbers.'
-        raise CommandFailed(text, WRONG_USE)
+        raise CommandFailed(text)
     layer = FileLayer()
     lock = take_lock(view.archive, layer)
     try:
@@ -143,14 +142,14 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
     """Asks, and writes the ledger's row; returns what is left out. Raises: CommandFailed."""
     stop = standing_stop(view.archive, view.directory, view.name, view.places.end()) if view.is_made else None
     if stop is None:
-        raise CommandFailed(f"View {view.name} is not stopped, so there is nothing to skip.", FINDINGS)
+        raise CommandFailed(f"View {view.name} is not stopped, so there is nothing to skip.", ExitCode.FINDINGS)
     if (stop.file, stop.offset) != (wanted.file, wanted.offset):
         place = f"{stop.file}:{stop.offset}"
         text = f"View {view.name} stands stopped at {place}, not at {wanted}. Only that transaction can be skipped."
-        raise CommandFailed(text, FINDINGS)
+        raise CommandFailed(text, ExitCode.FINDINGS)
     if stop.group_stop <= stop.offset:
         text = f"View {view.name} stands stopped at {wanted}, and not for a transaction that could be left out: {stop_text(stop)}"
-        raise CommandFailed(text, FINDINGS)
+        raise CommandFailed(text, ExitCode.FINDINGS)
     if not yes:
         what = f"{stop.file}:{stop.offset}-{stop.group_stop}: {stop.reason.text}"
         _ask(f"Replicas of view {view.name} will never have this transaction of the source: {what}")
@@ -166,11 +165,11 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
 def _ask(what: str) -> None:
     """what: happens then, without a full stop. Raises: CommandFailed unless somebody says yes."""
     if not sys.stdin.isatty():
-        raise CommandFailed(f"{what}. Add --yes.", WRONG_USE)
+        raise CommandFailed(f"{what}. Add --yes.")
     sys.stderr.write(f"{what}.\nWrite yes to do it: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
-        raise CommandFailed("Nothing was changed.", WRONG_USE)
+        raise CommandFailed("Nothing was changed.")
 
 
 def _binlogs(view: Path) -> dict[tuple[int, int], int]:
@@ -222,8 +221,8 @@ def _check_numbers(view: NamedView, files: Iterable[tuple[int, int]]) -> None:
     anew = f" {renumber_advice(settings)}" if is_numbered else ""
     if place is None:
         text = f"{what} Which number comes first in {begin.file} is not known. {FIND_OUT}{anew}"
-        raise CommandFailed(text, FINDINGS)
-    raise CommandFailed(f"{what} Write into its [[view]] first: {place.toml}.{anew}", FINDINGS)
+        raise CommandFailed(text, ExitCode.FINDINGS)
+    raise CommandFailed(f"{what} Write into its [[view]] first: {place.toml}.{anew}", ExitCode.FINDINGS)
 
 
 def _numbered(view: NamedView, generation: int, begin: Position, ledger: Sequence[LedgerRow]) -> FirstNumber | None:

@@ -16,21 +16,20 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
-from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.text.problems import Wrong
 from relay.view.generations.view_generations import MadeGeneration, made_generations
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, is_mariadb_position, named_view
-from relay.view.inspect.stops_ahead import StopAhead
 from relay.view.inspect.view_comparison import ViewDifference, differences
 from relay.view.inspect.view_listing import ViewFacts, view_facts
 from relay.view.inspect.view_outlook import ViewOutlook, view_outlook
 from relay.view.rules.kept_settings import check_unchanged
 from relay.view.rules.settings import MARIADB, ViewSettings
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
-from relay.view.view_stop import ViewStop
 
 
 def configured_views(config: Config) -> list[NamedView]:
@@ -45,10 +44,10 @@ def configured_view(config: Config, name: str, *, may_differ: bool = False) -> N
             view = _configured(config, section)
             trouble = None if may_differ else _changed(view)
             if trouble is not None:
-                raise CommandFailed(trouble, WRONG_USE)
+                raise CommandFailed(trouble)
             return view
     known = ", ".join(section.name for section in config.views)
-    raise CommandFailed(f"There is no [[view]] {name!r} in the configuration: it has {known or 'none'}.", WRONG_USE)
+    raise CommandFailed(f"There is no [[view]] {name!r} in the configuration: it has {known or 'none'}.")
 
 
 def next_uuid(config: Config, name: str) -> UUID:
@@ -79,11 +78,11 @@ def _settings(archive: Path, section: ViewSection, make: Callable[[SourceIdentit
         source = _first_source(archive)
         if source is None:
             text = f"The archive in {archive} has no source yet, and views are made of it: let the relay reach its source first."
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
         try:
             return make(source)
         except Wrong as wrong:
-            raise CommandFailed(f"[[view]] {section.name}: {wrong.what}. {wrong.instead}.", WRONG_USE) from None
+            raise CommandFailed(f"[[view]] {section.name}: {wrong.what}. {wrong.advice}.") from None
 
 
 def _first_source(archive: Path) -> SourceIdentity | None:
@@ -130,7 +129,7 @@ def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
 def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:
     """Prints the same place in the source, in the view, and by GTID. Raises: CommandFailed, also for a place that is none."""
     if sum(given is not None for given in (source, position, gtid)) != 1:
-        raise CommandFailed("Write one of --source, --position and --gtid.", WRONG_USE)
+        raise CommandFailed("Write one of --source, --position and --gtid.")
     with view_failures(view):
         place = _wanted(view, source, position, gtid)
         executed = view.executed(place)
@@ -200,17 +199,15 @@ def check_view(view: NamedView, *, as_json: bool) -> int:
 
 @contextmanager
 def view_failures(view: NamedView) -> Iterator[None]:
-    """Turns errors about a view into sentences with an exit code."""
+    """Adds the view's name to errors about it. Raises: CommandFailed; other errors as they are."""
     with archive_failures(view.archive):
         try:
             yield
         except InsideTransaction as inside:
-            raise CommandFailed(view.inside_text(inside), FINDINGS) from None
-        except PlaceUnknown as unknown:
-            raise CommandFailed(str(unknown), FINDINGS) from None
+            raise CommandFailed(view.inside_text(inside), inside.exit_code) from None
         except CatalogUnreadable as error:  # the mirror's was read before, to know what the view is
             text = f"View {view.name}, {view.directory}: {error} The relay's next start makes it again, or 'view rebuild' all of it."
-            raise CommandFailed(text, ARCHIVE_DAMAGED) from error
+            raise CommandFailed(text, error.exit_code) from error
 
 
 def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
@@ -222,7 +219,7 @@ def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
         try:
             return view.behind_position(GtidPosition.from_text(text))
         except Malformed as error:
-            raise CommandFailed(f"{option} {text}: {error}.", WRONG_USE) from None
+            raise CommandFailed(f"{option} {text}: {error}.") from None
     return view.of_source(binlog_place(option, text))
 
 
@@ -245,7 +242,7 @@ def stop_text(stop: ViewStop) -> str:
     """Where, why, since when and the ways on."""
     error = f" (a replica's error {stop.reason.error})" if stop.reason.error else ""
     place = f"{stop.file}:{stop.offset}: " if stop.file else ""
-    return f"{place}{stop.reason.name}{error}: {stop.reason.told} Since {time_text(stop.time)}."
+    return f"{place}{stop.reason.name}{error}: {stop.reason.message} Since {time_text(stop.time)}."
 
 
 def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str | None) -> ViewPlace:
@@ -257,7 +254,7 @@ def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str
         return view.behind_text(gtid or "")
     except Malformed as error:
         ways = "uuid:number" if view.settings.flavour != MARIADB else "uuid:number, or a gtid_slave_pos such as 0-1-100"
-        raise CommandFailed(f"--gtid {gtid}: {error}. Write one transaction: {ways}.", WRONG_USE) from None
+        raise CommandFailed(f"--gtid {gtid}: {error}. Write one transaction: {ways}.") from None
 
 
 def _facts_cells(facts: ViewFacts, changed: Mapping[str, str]) -> tuple[str, ...]:
@@ -337,13 +334,13 @@ def _outlook_text(view: NamedView, outlook: ViewOutlook) -> str:
     return f"{what} stops view {view.name}. {looked}"
 
 
-def _stop_cells(stop: StopAhead) -> tuple[str, ...]:
+def _stop_cells(stop: ViewStop) -> tuple[str, ...]:
     reason = stop.reason
     when = time_text(stop.time) if stop.time else ""
     return f"{stop.file}:{stop.offset}", when, reason.name, str(reason.error or ""), reason.text
 
 
-def _stop_record(name: str, stop: StopAhead) -> dict[str, object]:
+def _stop_record(name: str, stop: ViewStop) -> dict[str, object]:
     reason = stop.reason
     return {
         "view": name,

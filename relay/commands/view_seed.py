@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ExitCode
 from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import generation_path
 from relay.archive.storage.files import CATALOG_NAME
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import place_of, place_record, view_failures
 from relay.config import Config
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_listing import files_of
-from relay.view.seeding.dump_head import DumpPlace, DumpRefused, shown
+from relay.view.seeding.dump_head import DumpPlace, shown
 from relay.view.seeding.dump_place import dump_place
 from relay.view.seeding.dumped_server import ArchivedServer, is_another_server, server_doubts
 from relay.view.seeding.seed_statements import RelayAddress, SeedStatements, seed_statements
@@ -46,13 +47,13 @@ def seed(
 ) -> None:
     """Prints the statements. hosts: the sources that relay.toml names. Works beside a running relay.
 
-    Raises: CommandFailed, also for a place that is none, and for a dump of another server than the source.
+    Raises: CommandFailed, also for a place that is none, and for a dump of another server than the source; DumpRefused.
     """
     if (at is None) == (dump is None):
-        raise CommandFailed("Write either --at FILE:POSITION or --dump FILE|DIRECTORY.", WRONG_USE)
+        raise CommandFailed("Write either --at FILE:POSITION or --dump FILE|DIRECTORY.")
     if in_place and at is None:
-        raise CommandFailed("--in-place is for a replica that runs: say with --at what it has applied.", WRONG_USE)
-    taken = _taken(dump) if dump is not None else None
+        raise CommandFailed("--in-place is for a replica that runs: say with --at what it has applied.")
+    taken = dump_place(dump) if dump is not None else None
     with view_failures(view):
         place = place_of(view, "--at", at or str(taken.position if taken is not None else ""))
         executed = view.executed(place)
@@ -65,13 +66,6 @@ def seed(
         return
     source = f"{place.source_text}, the view's {place.view_text}"
     _print([f"For data as of {source}. Executed there: {executed.count} transactions."], taken, doubts, seeded)
-
-
-def _taken(dump: Path) -> DumpPlace:
-    try:
-        return dump_place(dump)
-    except DumpRefused as refused:
-        raise CommandFailed(str(refused), FINDINGS) from None
 
 
 def _doubts(view: NamedView, place: ViewPlace, taken: DumpPlace, hosts: Sequence[str]) -> list[str]:
@@ -93,7 +87,7 @@ def _doubts(view: NamedView, place: ViewPlace, taken: DumpPlace, hosts: Sequence
             f"dumped. The archived {file.name} is of {_named(file.server_id, archived.server_uuid)}. Was the backup taken at a "
             "replica? Give the position that it had in the source's binlogs with --at."
         )
-        raise CommandFailed(text, FINDINGS)
+        raise CommandFailed(text, ExitCode.FINDINGS)
     return server_doubts(taken, archived, begins_file=_begins_file(view, place))
 
 

@@ -71,7 +71,7 @@ def model_problem(detail: ErrorDetails, data: Mapping[str, Any], root: type[Base
         return Problem(key, f"has no choice {shown}", f"Write {instead}")
     if kind == "value_error" and isinstance(context.get("error"), Wrong):
         wrong: Wrong = context["error"]
-        return Problem(key, f"{shown}: {wrong.what}" if shown and wrong.is_shown else wrong.what, wrong.instead)
+        return Problem(key, f"{shown}: {wrong.what}" if shown and wrong.is_shown else wrong.what, wrong.advice)
     if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
         return Problem(key, f"{shown} is out of range", f"Write a number {_range(loc, data, root)}")
     if kind == "string_too_short":

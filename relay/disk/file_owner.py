@@ -9,11 +9,14 @@ import stat
 import sys
 from pathlib import Path
 
+from protocol.errors import ExitCode, RelayError
 from relay.disk.kept_capability import keep_rights, read_all
 
 
-class NotTheOwner(Exception):
+class NotTheOwner(RelayError):
     """This process cannot become the archive's owner. `str()` says what to type."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 def become_owner(directory: Path, top: Path, *, reads_all: bool) -> str | None:

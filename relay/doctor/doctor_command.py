@@ -11,7 +11,8 @@ from typing import get_args
 import structlog
 from pydantic import ValidationError
 
-from relay.commands.outcome import FINDINGS, FINE, WRONG_USE, CommandFailed
+from protocol.errors import ExitCode
+from relay.commands.outcome import CommandFailed
 from relay.config import Config, ServerSecurity, ServerSource, SslMode
 from relay.config.text.problems import Findings
 from relay.config.text.tls_files import check_server_files
@@ -30,7 +31,7 @@ def doctor(config: Config, replicas: Sequence[str], *, limit_s: float, strict: b
         sys.stdout.write((json.dumps(line.record()) if as_json else shown_line(line)) + "\n")
     if not as_json:
         sys.stdout.write(summary(lines) + "\n")
-    return FINDINGS if is_worse(lines, strict=strict) else FINE
+    return ExitCode.FINDINGS if is_worse(lines, strict=strict) else ExitCode.FINE
 
 
 def shown_line(line: DoctorLine) -> str:
@@ -58,14 +59,14 @@ def replica_to_ask(text: str) -> ServerSource:
     )
     host = host.removeprefix("[").removesuffix("]")
     if len(parts) != 3 or not all(parts) or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise CommandFailed("--replica: write HOST:PORT,USER,FILE, where FILE holds the password.", WRONG_USE)
+        raise CommandFailed("--replica: write HOST:PORT,USER,FILE, where FILE holds the password.")
     wrong = keys.keys() - ServerSecurity.model_fields.keys()
     findings = Findings()
     check_server_files("--replica", keys, findings)
     if wrong or findings.problems:
         why = findings.problems[0] if findings.problems else f"there is no {', '.join(sorted(wrong))}"
         known = ", ".join(ServerSecurity.model_fields)
-        raise CommandFailed(f"--replica: {why}. Behind FILE there may be {known}, each as ,KEY=VALUE.", WRONG_USE)
+        raise CommandFailed(f"--replica: {why}. Behind FILE there may be {known}, each as ,KEY=VALUE.")
     given = {key: Path(value) if key in SERVER_FILES else value for key, value in keys.items()}
     try:
         return ServerSource.model_validate(
@@ -80,4 +81,4 @@ def replica_to_ask(text: str) -> ServerSource:
         )
     except ValidationError:
         words = ", ".join(get_args(SslMode))
-        raise CommandFailed(f"--replica: ssl_mode is one of {words}.", WRONG_USE) from None
+        raise CommandFailed(f"--replica: ssl_mode is one of {words}.") from None

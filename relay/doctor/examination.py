@@ -13,9 +13,9 @@ from protocol.errors import Malformed
 from protocol.printable import printable
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, UUID_NAME
+from relay.archive_inspection.listing import list_generations
 from relay.config import Config, DirectorySource, ServerSource
 from relay.disk.file_calls import read_file
 from relay.doctor.certificate_judgement import certificate_lines, shown_certificate_line

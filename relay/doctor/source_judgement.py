@@ -245,7 +245,7 @@ class _Judgement:
         if self._answers.flavour == "mariadb":
             text += (
                 "; a REPLACE of a row that is there is logged without columns that it sets to their defaults: replicas keep "
-                "the old values, in silence, and a view stops at it (replaced_row_not_whole)"
+                "the old values, in silence, and a view stops at it (partial_replace_image)"
             )
             cure = "At the source: SET GLOBAL binlog_row_image = FULL, in my.cnf too; connections that are open keep the old one."
         return self.line("binlog_row_image", "warning", text, cure)

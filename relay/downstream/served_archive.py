@@ -143,7 +143,7 @@ class ServedArchive:
             text = "binlog-relay had not heard from its source when this connection began, and has now: connect again"
         else:
             text = f"binlog-relay has not heard from its source yet: {self.source.trouble() or 'try again'}"
-        return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).message
+        return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).what
 
     def shown_server_id(self, generation: Generation) -> int:
         """Of the source whose binlogs these are, as replicas are to see it."""

@@ -200,9 +200,7 @@ class DownstreamServer:
         views = self.views
 
         def why() -> str:
-            return (
-                _OPENED.format(view) if views.find(view) is not None else _not_served(view, views.why_not(view)).message
-            )
+            return _OPENED.format(view) if views.find(view) is not None else _not_served(view, views.why_not(view)).what
 
         return replace(self.mirror.facts(self.port), gtids=GtidVariables, settings=dict, unreached=why)
 

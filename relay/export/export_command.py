@@ -10,10 +10,10 @@ from typing import Final
 
 from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
-from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.disk.file_calls import make_directory
-from relay.export.export_errors import ExportDamaged, ExportRefused
+from relay.export.export_errors import ExportRefused
 from relay.export.export_place import PlaceSearch
 from relay.export.export_plan import ExportPlan, plan_export
 from relay.export.export_tally import ExportedTransaction, ExportTally
@@ -57,19 +57,14 @@ class ExportOutcome:
 def export(directory: Path, request: ExportRequest, *, as_json: bool) -> bool:
     """Writes and says what; whether something is to be looked at. `directory`: of the archive, or of a view's.
 
-    Works beside a running relay. Raises: CommandFailed.
+    Works beside a running relay. Raises: CommandFailed; ExportRefused.
     """
     if request.undecided not in UNDECIDED_RULES:
-        raise CommandFailed(f"--undecided {request.undecided}: write one of {', '.join(UNDECIDED_RULES)}.", WRONG_USE)
+        raise CommandFailed(f"--undecided {request.undecided}: write one of {', '.join(UNDECIDED_RULES)}.")
     if request.to is not None and request.before is not None:
-        raise CommandFailed("Write either --to or --before.", WRONG_USE)
+        raise CommandFailed("Write either --to or --before.")
     with archive_failures(directory):
-        try:
-            outcome = _export(directory, request)
-        except ExportDamaged as error:
-            raise CommandFailed(str(error), ARCHIVE_DAMAGED) from error
-        except ExportRefused as error:
-            raise CommandFailed(str(error), WRONG_USE) from error
+        outcome = _export(directory, request)
     if as_json:
         for line in _records(outcome):
             sys.stdout.write(json.dumps(line) + "\n")

@@ -11,9 +11,9 @@ from protocol.errors import Malformed
 from protocol.gtid.mariadb import DomainGtid
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import binlog_number
-from relay.archive.inspect.transaction_search import TransactionPlace, find_gtid, find_time
 from relay.archive.read.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.transaction_search import TransactionPlace, find_gtid, find_time
 from relay.binlog_file.binlog_scan import Unreadable
 from relay.commands.arguments import timestamp
 from relay.commands.binlogs.positions_command import Standing, report_position

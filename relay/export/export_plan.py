@@ -16,10 +16,10 @@ from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_befo
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.origin import Origin
-from relay.audit.plan.overlap import Overlap
-from relay.audit.plan.series_files import find_files
-from relay.audit.plan.store import LocalStore
 from relay.binlog_file.head import read_start
+from relay.binlog_tables.plan.overlap import Overlap
+from relay.binlog_tables.plan.series_files import find_files
+from relay.binlog_tables.plan.store import LocalStore
 from relay.export.export_errors import ExportRefused
 from relay.export.export_place import ExportPlace
 from relay.export.readable_files import ReadableFile

@@ -16,13 +16,13 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT, FLAGS, HEADER_SIZE, OF_ONE_CONNECTION
 from protocol.errors import Malformed
 from relay.archive.storage.files import GAP_NAME
-from relay.audit import arrow
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.series_files import AuditedFile, find_files
-from relay.audit.runner.files_read import read_head
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
+from relay.binlog_tables import arrow
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.series_files import SeriesFile, find_files
+from relay.binlog_tables.plan.series_head import read_head
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.table_patterns import readings
@@ -152,10 +152,10 @@ class ArchiveReading:
     def server_id(self, place: FeedPlace) -> int | None:
         """Of the server that wrote the binlog of a place; None: it does not say so."""
         path = self._file(place)[1]
-        return read_head(self._store, AuditedFile(path, path)).server_id
+        return read_head(self._store, SeriesFile(path, path)).server_id
 
     def _begun(self, path: str) -> datetime | None:
-        return read_head(self._store, AuditedFile(path, path)).begun
+        return read_head(self._store, SeriesFile(path, path)).begun
 
     def _stored_bytes(self, path: str) -> int:
         """Of a file on this machine what it takes there, nothing where only a bucket has it; of one behind a URL its size."""

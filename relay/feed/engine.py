@@ -9,7 +9,7 @@ from typing import Any, Final
 import duckdb
 
 from protocol.errors import Malformed
-from relay.audit.plan.places import PositionGone
+from relay.binlog_tables.plan.places import PositionGone
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades

@@ -178,7 +178,7 @@ def _wrong_row(
         place = _boundary(one["file"], position, _ends(transactions), start)
         stop = _unreadable(one, place, reading)
         if one["schema"] is not None:
-            stop = table_stop(one["finding"], stop.place, ".".join(key), stop.text)
+            stop = table_stop(one["finding"], stop.place, ".".join(key), stop.what)
         return place, stop
     unnamed = rows.filter(pc.equal(rows.column("named"), "none")).select(["file", "transaction", "schema", "table"])
     for one in unnamed.group_by(unnamed.column_names, use_threads=False).aggregate([]).to_pylist():

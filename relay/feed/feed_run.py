@@ -10,9 +10,10 @@ from typing import Final
 
 import duckdb
 
-from relay.audit.plan.places import PositionGone
-from relay.audit.plan.read_finding import FileLost, StorageSilent
-from relay.audit.plan.series_files import NothingToRead
+from protocol.errors import ExitCode, RelayError
+from relay.binlog_tables.plan.places import PositionGone
+from relay.binlog_tables.plan.read_finding import FileLost, StorageSilent
+from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FedTables, FeedEngine, FeedLimits
 from relay.feed.fed_table import FeedSettings
@@ -33,8 +34,10 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
 
-class FeedFailed(Exception):
+class FeedFailed(RelayError):
     """The lake or the archive could not be reached, again and again. `str()` is for people."""
+
+    exit_code = ExitCode.SOURCE_UNREACHABLE
 
 
 def open_connection(section: FeedSection, spool: SpoolDirectory | None = None) -> duckdb.DuckDBPyConnection:

@@ -203,7 +203,7 @@ class ProgressTable:
         if self._table is None:
             return
         seen = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-        facts = {"name": stop.name, "place": stop.place, "text": stop.text, "advice": stop.advice, "table": stop.table}
+        facts = {"name": stop.name, "place": stop.place, "text": stop.what, "advice": stop.advice, "table": stop.table}
         known = self.stop
         if known is None or known | {"time": seen} != facts | {"time": seen}:
             self._table.set_properties({STOP: json.dumps({**facts, "time": seen})})

@@ -8,9 +8,9 @@ from typing import Any, Final
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import newest_ledger_rows
 from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive_inspection.listing import newest_ledger_rows
 from relay.http.answers import json_answers as answers
 from relay.http.answers.archive_map import MappedGeneration, archive_map
 from relay.http.answers.mirror_answers import mirror

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.config import Config, HttpSection, ServerSource
 from relay.downstream.clients import Clients
 from relay.fairness.address_group import address_group
@@ -244,7 +244,7 @@ def _of_page(request: web.BaseRequest, file: PageFile) -> web.Response:
 def _error(error: Unanswerable) -> web.Response:
     response = web.Response(
         status=error.status,
-        body=_encoded({"error": {"code": error.code, "text": error.text}}),
+        body=_encoded({"error": {"code": error.code, "text": error.what}}),
         content_type="application/json",
         charset="utf-8",
     )

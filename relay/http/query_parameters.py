@@ -3,18 +3,19 @@
 from collections.abc import Mapping
 from typing import Final
 
+from protocol.errors import RelayError
+
 LARGEST: Final = 2**63 - 1
 _LONGEST_SHOWN: Final = 40
 
 
-class Unanswerable(Exception):
-    """A request that gets an error. status: of HTTP; code: a word for programs; text: for people."""
+class Unanswerable(RelayError):
+    """A request that gets an error. status: of HTTP; code: a word for programs; what: for people."""
 
-    def __init__(self, status: int, code: str, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, status: int, code: str, what: str) -> None:
+        super().__init__(what)
         self.status = status
         self.code = code
-        self.text = text
 
 
 class QueryParameters:

@@ -15,11 +15,11 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers, generation_path
-from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier
 from relay.archive.storage.files import BESIDE_SUFFIXES
+from relay.archive_inspection.listing import list_archive
 from relay.bucket_copy.bucket_content import bucket_content
 from relay.bucket_copy.bucket_manifest import MANIFEST_KEY
 from relay.bucket_copy.checked_copy import CheckedCopy, open_copy

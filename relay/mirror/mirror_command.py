@@ -5,40 +5,34 @@ import sys
 from pathlib import Path
 
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.listing import list_generations
 from relay.bucket_copy.bucket_content import BucketContent, bucket_content
 from relay.bucket_copy.bucket_manifest import BucketManifest, read_manifest
 from relay.bucket_copy.mirror_parts import covered_to
 from relay.bucket_copy.signed_object import Signer
 from relay.commands.archive_command import archive_failures, time_text
-from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config
-from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
-from relay.packed.packed_errors import KeyUnreadable, PackedError
 from relay.tiers.tier_setup import key_ring
 
 
 def show_mirror(config: Config, *, as_json: bool) -> bool:
-    """Prints what the bucket has and lacks; whether binlogs are lacking. Works beside a running relay. Raises: CommandFailed."""
+    """Prints what the bucket has and lacks; whether binlogs are missing there. Works beside a running relay.
+
+    Raises: CommandFailed; MirrorRefused; KeyUnreadable; PackedError; ObjectStoreError.
+    """
     bucket = config.archive.bucket
     if bucket is None or config.archive.mirror is None:
-        raise CommandFailed("relay.toml has no [archive.mirror]: no bucket is kept as a copy.", WRONG_USE)
+        raise CommandFailed("relay.toml has no [archive.mirror]: no bucket is kept as a copy.")
     directory = config.archive_directory
     with archive_failures(directory):
         held = list_generations(directory)
-        try:
-            store = ObjectStore(bucket.options())
-            content = bucket_content(store)
-            manifest = read_manifest(store, Signer(key_ring(config.archive)))
-        except (MirrorRefused, KeyUnreadable, PackedError) as error:
-            raise CommandFailed(str(error), WRONG_USE) from error
-        except ObjectStoreError as error:
-            raise CommandFailed(
-                str(error), SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
-            ) from error
+        store = ObjectStore(bucket.options())
+        content = bucket_content(store)
+        manifest = read_manifest(store, Signer(key_ring(config.archive)))
         lacking, lag = _lacking(directory, held, content)
     count = sum(len(files) for _number, files in held)
     about = content.about

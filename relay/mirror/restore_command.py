@@ -7,13 +7,13 @@ from typing import Final
 
 from relay.bucket_copy.bucket_holes import HolesWanted, holes_text
 from relay.bucket_copy.checked_copy import AS_WRITTEN, WantedCopy
-from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.mirror.restoring import RestoredArchive, restore_archive
-from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
+from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
-from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, PackedError
+from relay.packed.packed_errors import PackedError
 from relay.tiers.tier_setup import key_ring
 
 _SHOWN: Final = 20
@@ -31,8 +31,7 @@ def restore(
     if not download and (bucket is None or options.url.rstrip("/") != bucket.url.rstrip("/")):
         raise CommandFailed(
             f"The binlogs can only stay in {options.url} if relay.toml has [archive.bucket] with that url: the relay reads them there. "
-            "Write it, or bring all binlogs back with --download.",
-            WRONG_USE,
+            "Write it, or bring all binlogs back with --download."
         )
     try:
         keys = key_ring(config.archive)
@@ -52,13 +51,8 @@ def restore(
             wanted=wanted,
             on_progress=on_progress,
         )
-    except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
-        raise CommandFailed(str(error), WRONG_USE) from error
-    except PackedError as error:
-        raise CommandFailed(f"{error} Nothing was restored.", ARCHIVE_DAMAGED) from error
-    except ObjectStoreError as error:
-        code = SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
-        raise CommandFailed(f"{error} Nothing was restored.", code) from error
+    except (PackedError, ObjectStoreError) as error:
+        raise CommandFailed(f"{error} Nothing was restored.", error.exit_code) from error
     if as_json:
         told = {
             "directory": str(config.archive_directory),
@@ -106,11 +100,9 @@ def _options(config: Config, url: str | None) -> StoreOptions:
     bucket = config.archive.bucket
     if url is None:
         if bucket is None:
-            raise CommandFailed(
-                "Say with --from where the copy is, or write [archive.bucket] into relay.toml.", WRONG_USE
-            )
+            raise CommandFailed("Say with --from where the copy is, or write [archive.bucket] into relay.toml.")
         return bucket.options()
     try:
         return StoreOptions(url) if bucket is None else replace(bucket.options(), url=url)
     except ValueError as error:
-        raise CommandFailed(f"--from: {error}.", WRONG_USE) from None  # the url may have a secret
+        raise CommandFailed(f"--from: {error}.") from None  # the url may have a secret

@@ -1,31 +1,31 @@
 """What can go wrong with a bucket: what, which object, what to do about it. No text has a secret."""
 
-from typing import Final
+from typing import ClassVar, Final
+
+from protocol.errors import ExitCode, RelayError
 
 LATER: Final = "It is tried again; look at the network and at the storage's own status."
 RIGHTS: Final = "Look at the keys of [archive.bucket] in relay.toml, and at what they may do in this bucket."
 
 
-class ObjectStoreError(Exception):
-    """`str()` is one sentence for an operator, and the advice. Fields: `what`, `url`, `text`, `advice`."""
+class ObjectStoreError(RelayError):
+    """Base of the errors of buckets. `url`: of the object or of the place."""
 
-    advice_of_kind = ""
+    exit_code = ExitCode.WRONG_USE
+    full_stop = "."
+    shown = ("url", "what", "advice")
+    advice_of_kind: ClassVar[str] = ""
 
     def __init__(self, what: str, *, url: str, advice: str | None = None) -> None:
-        self.what = what
+        super().__init__(what, self.advice_of_kind if advice is None else advice)
         self.url = url
-        self.advice = self.advice_of_kind if advice is None else advice
         self.text = f"{url}: {what}"
-        super().__init__(f"{self.text}." + (f" {self.advice}" if self.advice else ""))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Spark's executors send their errors to the driver.
-        return _again, (type(self), self.what, self.url, self.advice)
 
 
 class StoreUnreachable(ObjectStoreError):
     """No answer, or one that says "later", after all tries."""
 
+    exit_code = ExitCode.SOURCE_UNREACHABLE
     advice_of_kind = LATER
 
 
@@ -55,8 +55,10 @@ class ObjectDamaged(ObjectStoreError):
     """The object is not what it should be."""
 
 
-class MirrorRefused(Exception):
+class MirrorRefused(RelayError):
     """A bucket is not used for an archive. `str()` is whole sentences: what is there, and what to do."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 class PrefixTaken(MirrorRefused):
@@ -65,7 +67,3 @@ class PrefixTaken(MirrorRefused):
 
 class PrefixBusy(MirrorRefused):
     """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""
-
-
-def _again(kind: type[ObjectStoreError], what: str, url: str, advice: str) -> ObjectStoreError:
-    return kind(what, url=url, advice=advice)

@@ -125,7 +125,7 @@ def split_tail(tail: bytes, stored_size: int, file: str) -> tuple[int, int]:
     if magic != TAIL_MAGIC:
         if magic[:-1] == TAIL_MAGIC[:-1]:
             other = other_format(magic[-1])
-            raise PackedUnknown(f"it is encrypted, and {other}", file=file, advice=other.advice)
+            raise PackedUnknown(f"it is encrypted, and {other.what}", file=file, advice=other.advice)
         raise PackedDamaged("its end is not the end of an encrypted binlog", file=file, offset=stored_size - TAIL_SIZE)
     if head_size > LARGEST_HEAD or table_size > stored_size:
         raise PackedDamaged("the sizes at its end cannot be", file=file, offset=stored_size - TAIL_SIZE)

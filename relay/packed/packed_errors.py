@@ -2,27 +2,20 @@
 
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
+
 KEYS_ADVICE: Final = "Look at [[archive.encryption.key]] in relay.toml: keys of files that exist must stay there."
 
 
-class PackedError(Exception):
-    """`str()` is one sentence for an operator, and the advice.
+class PackedError(RelayError):
+    """Base of the errors of packed binlogs. `file`: the binlog's name. `offset`: in the packed file."""
 
-    Fields: `what` (the finding), `file` (the binlog's name), `offset` (in the packed file, or None), `text` (the finding with
-    its place), `advice` (may be empty). No field has a secret.
-    """
+    exit_code = ExitCode.ARCHIVE_DAMAGED
+    full_stop = "."
 
     def __init__(self, what: str, *, file: str, offset: int | None = None, advice: str = "") -> None:
-        self.what = what
-        self.file = file
-        self.offset = offset
-        self.advice = advice
+        super().__init__(what, advice, file=file, offset=offset)
         self.text = f"{what} ({file}, packed" + (f", offset {offset})" if offset is not None else ")")
-        super().__init__(f"{self.text}." + (f" {advice}" if advice else ""))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Spark's executors send their errors to the driver.
-        return _again, (type(self), self.what, self.file, self.offset, self.advice)
 
 
 class PackedDamaged(PackedError):
@@ -36,14 +29,16 @@ class PackedUnknown(PackedError):
 class KeyMissing(PackedError):
     """The file is encrypted with a key that nobody gave."""
 
+    exit_code = ExitCode.WRONG_USE
+
 
 class KeyWrong(PackedError):
     """The key of that name is another one than the file was encrypted with, or the head of the file was changed."""
 
+    exit_code = ExitCode.WRONG_USE
 
-class KeyUnreadable(Exception):
+
+class KeyUnreadable(RelayError):
     """A key cannot be had from where it should come from. The text never has any of the key."""
 
-
-def _again(kind: type[PackedError], what: str, file: str, offset: int | None, advice: str) -> PackedError:
-    return kind(what, file=file, offset=offset, advice=advice)
+    exit_code = ExitCode.WRONG_USE

@@ -4,18 +4,16 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
+from protocol.errors import RelayError
+
 FORMAT: Final = 2
 PACKED_SUFFIX: Final = ".zst"
 ENCRYPTED_SUFFIX: Final = ".zst.enc"
 PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ENCRYPTED_SUFFIX)
 
 
-class OtherFormat(ValueError):
-    """Another version of binlog-relay wrote it. `advice`: the next step."""
-
-    def __init__(self, what: str, advice: str) -> None:
-        super().__init__(what)
-        self.advice = advice
+class OtherFormat(RelayError):
+    """Another version of binlog-relay wrote it."""
 
 
 class OfArchive(NamedTuple):

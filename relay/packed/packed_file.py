@@ -240,7 +240,7 @@ def _open_plain(tail: _Tail, file: str) -> _PackedEnd:
         if len(digests) != len(entries) * DIGEST_BYTES:
             raise ValueError("it has not one digest for each of its frames")
     except OtherFormat as error:
-        raise PackedUnknown(str(error), file=file, advice=error.advice) from None
+        raise PackedUnknown(error.what, file=file, advice=error.advice) from None
     except ValueError as error:
         raise PackedDamaged(str(error), file=file, offset=tail.begin) from None
     return _PackedEnd(facts, entries, digests)
@@ -258,7 +258,7 @@ def _open_encrypted(tail: _Tail, file: str, keys: KeyRing | None) -> tuple[_Pack
         facts = PackedFacts.decode(opened[SKIPPABLE_HEAD : SKIPPABLE_HEAD + size])
         entries = decode_seek_table(opened[SKIPPABLE_HEAD + size :])
     except OtherFormat as error:
-        raise PackedUnknown(str(error), file=file, advice=error.advice) from None
+        raise PackedUnknown(error.what, file=file, advice=error.advice) from None
     except ValueError as error:
         raise PackedDamaged(str(error), file=file, offset=tail.begin) from None
     if any(stored <= TAG_BYTES for stored, _plain, _sum in entries):

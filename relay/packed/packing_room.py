@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from protocol.errors import RelayError
+
 RESERVE_BYTES: Final = 128 << 20
 """So much stays free for what is received meanwhile."""
 _RESERVE_PART: Final = 40
@@ -20,12 +22,17 @@ _MOST_SHARE: Final = 1.1
 _LOOK_BYTES: Final = 4 << 20
 
 
-class NoRoomToPack(OSError):
-    """The disk has too little room for a packed file. Nothing is left of what was begun."""
+class NoRoomToPack(RelayError, OSError):
+    """The disk has too little room for a packed file. Nothing is left of what was begun.
+
+    An OSError too, like every other reason for which a disk takes no more.
+    """
 
     def __init__(self, reserve_bytes: int = RESERVE_BYTES) -> None:
-        what = f"packing it would leave less than {reserve_bytes >> 20} MiB free on the archive's disk: make room there"
-        super().__init__(errno.ENOSPC, what)
+        super().__init__(
+            f"packing it would leave less than {reserve_bytes >> 20} MiB free on the archive's disk: make room there"
+        )
+        self.errno = errno.ENOSPC
 
 
 def reserve_of(disk_bytes: int) -> int:

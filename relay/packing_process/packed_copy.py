@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.errors import RelayError
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.boundary_index import RECORD, IndexRecord
 from relay.archive.storage.files import FileLayer, StoredFile, write_all
@@ -21,8 +22,8 @@ from relay.packed.packing import PackOptions, pack
 _DISK: Final = "Look at the disk."
 
 
-class CopyFailed(Exception):
-    """A binlog was not copied or moved: it is where it was. `what`: half a sentence, `advice`: the next step, may be empty.
+class CopyFailed(RelayError):
+    """A binlog was not copied or moved: it is where it was. `what`: half a sentence.
 
     of_binlog: it is not what was archived, or cannot be read; else the copy alone is at fault. damage: what of the file on the disk is
     not what was archived; None: that is not known.
@@ -31,14 +32,12 @@ class CopyFailed(Exception):
     def __init__(
         self, what: str, advice: str = "", *, of_binlog: bool = True, damage: ArchiveDamaged | None = None
     ) -> None:
-        super().__init__(what)
-        self.what = what
-        self.advice = advice
+        super().__init__(what, advice)
         self.of_binlog = of_binlog
         self.damage = damage
 
 
-class CopyStopped(Exception):
+class CopyStopped(RelayError):
     """It was not wanted any more."""
 
 

@@ -15,17 +15,19 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from protocol.errors import ExitCode, RelayError
+
 _MAKE_PAIR: Final = "Give the certificate and the key that was made for it"
 
 
-class CertificateError(Exception):
-    """A file that cannot be used. `part`: "cert", "key" or "client_ca"; `what` is wrong, and what to do `instead`."""
+class CertificateError(RelayError):
+    """A file that cannot be used. `part`: "cert", "key" or "client_ca". `advice`: without a full stop, as in relay.toml's problems."""
 
-    def __init__(self, part: str, what: str, instead: str) -> None:
-        super().__init__(f"{what}. {instead}")
+    exit_code = ExitCode.WRONG_USE
+
+    def __init__(self, part: str, what: str, advice: str) -> None:
+        super().__init__(what, advice)
         self.part = part
-        self.what = what
-        self.instead = instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Final
 
 import structlog
 
+from protocol.errors import ExitCode, RelayError
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
@@ -49,8 +50,11 @@ class RepairOutcome:
     kept: str | None = None
 
 
-class RepairRefused(Exception):
+class RepairRefused(RelayError):
     """Nothing was begun; `str()` says why and what to do."""
+
+    exit_code = ExitCode.WRONG_USE
+    full_stop = "."
 
 
 # --- which files ----------------------------------------------------------------------------------------------------------

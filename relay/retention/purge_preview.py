@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from protocol.position import binlog_number
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import list_generations
 from relay.commands.archive_command import archive_failures, print_table, shown_name, time_text
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.retention.decision import ArchiveFacts, HeldFile, Hold, HolderKind, RetentionDecision, RetentionFacts, decide
 from relay.retention.file_times import NumberedFiles, held_files_of, newest_event_time
@@ -42,13 +42,13 @@ def preview_purge(config: Config, views: Sequence[NamedView], *, as_json: bool) 
     limits = RetentionLimits.of(config.retention)
     if not limits.section.removes:
         text = "There is no [retention] in the configuration, so the relay removes nothing by itself. PURGE BINARY LOGS does."
-        raise CommandFailed(text, WRONG_USE)
+        raise CommandFailed(text)
     with archive_failures(config.archive_directory):
         try:
             replicas = read_known_replicas(FileLayer(), config.archive_directory) or KnownReplicas()
         except (OSError, ValueError) as error:
             text = f"{config.archive_directory / 'known-replicas.json'} cannot be read: {error}."
-            raise CommandFailed(text, WRONG_USE) from error
+            raise CommandFailed(text) from error
         facts = facts_of_disk(config.archive_directory, views, replicas, limits)
     decision = decide(facts, limits)
     lines = list(_lines(facts, decision, limits))

@@ -413,7 +413,7 @@ class Retention:
         ends = self._failures >= _MOST_FAILURES
         if ends or self._failures == 1:
             note = "it is not tried again before a SIGHUP or a restart" if ends else "it is tried again, with one file"
-            log.error("retention_failed", what=error.what, advice=error.advice or None, note=note)
+            log.error("retention_failed", **error.fields(), note=note)
 
 
 def _order_key(one: Removal) -> tuple[str, int, Limit, bool]:

@@ -2,7 +2,7 @@
 
 import os
 
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.config.text.amounts import size_bytes
 from relay.retention.retention_texts import size_text
@@ -20,6 +20,5 @@ def check_room(config: Config) -> None:
     if size_bytes(wanted) >= whole:
         raise CommandFailed(
             f'retention.min_free = "{wanted}": the whole file system of {place} has {size_text(whole)}, so all that may go would '
-            "always go. Write a smaller size.",
-            WRONG_USE,
+            "always go. Write a smaller size."
         )

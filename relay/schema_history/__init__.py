@@ -1,1 +1,1 @@
-"""The source's tables as they were from one position to the next: asked, noticed in the stream, kept beside the archive."""
+"""The source's tables as they were from one position to the next, as a file beside the archive keeps them."""

@@ -1,7 +1,6 @@
 """The running relay: an archive, the way into it, the way out of it."""
 
 import asyncio
-import errno
 import os
 import secrets
 import signal
@@ -17,13 +16,15 @@ import structlog
 from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.accounts import SECRET_BYTES
 from protocol.auth.host_pattern import HostPattern
+from protocol.errors import ExitCode
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
-from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME, DECOYS_NAME, FileLayer
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive_inspection.scrub import Scrub
+from relay.commands.outcome import exit_code_of
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.config.reload import waiting_for_restart
 from relay.config.values import interval_s
@@ -52,7 +53,7 @@ from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
 from relay.upstream.attach.own_address import ListenAddress
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import UpstreamError
 from relay.view.running.view_opening import open_view
 from relay.view.shown_view import ShownView
 
@@ -61,24 +62,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-EXIT_FINE: Final = 0
-EXIT_WRONG_USE: Final = 2
-EXIT_SOURCE: Final = 3
-EXIT_ARCHIVE: Final = 4
 _SAID_AGAIN_S: Final = 60.0
 """A disk that is full for a binlog is full for the catalog at the same moment: that is said once."""
 _VIEWS_OPENED_S: Final = 5.0
 """So long replicas wait at most for views that are opened before any of them is listened to."""
-# The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
-_NO_PLACE_FOR_IT: Final = (
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOSPC,
-    errno.EDQUOT,
-)
 
 
 def run(config: Config, config_path: Path, source: tuple[str, int] | None = None) -> int:
@@ -129,7 +116,7 @@ class Relay:
         self._catalog_failures = FailureEpisode()
         self._failure_said = (-1, 0.0)
         """The errno that was logged last, and when, by the monotonic clock."""
-        self._code = EXIT_FINE
+        self._code = ExitCode.FINE
         self._fault: Exception | None = None
         self._control: SourceControl | None = None
         self._retention: Retention | None = None
@@ -159,11 +146,8 @@ class Relay:
             archive = await Archive.open(config.archive_directory, archived)
             await self._note_reading(config)
         except ArchiveError as error:
-            what = str(error).removesuffix(f" {error.advice}")
-            log.error("archive_not_opened", what=what, advice=error.advice or None)
-            if isinstance(error, ArchiveWriteError) and error.errno in _NO_PLACE_FOR_IT:
-                return EXIT_WRONG_USE
-            return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
+            log.error("archive_not_opened", **error.fields())
+            return exit_code_of(error)
         self._archive = archive
         keep_what_was_made()
         monitored = config.http.max_connections if config.http.enabled else 0
@@ -198,7 +182,7 @@ class Relay:
         except (KeyUnreadable, ObjectStoreError) as error:
             log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
             await archive.close()
-            return EXIT_WRONG_USE
+            return exit_code_of(error)
         waits = mirror is not None and config.archive.mirror is not None and config.archive.mirror.keep_until_copied
         retention = Retention(
             archive,
@@ -225,7 +209,7 @@ class Relay:
         health = HealthSocket(config.archive_directory)
         try:
             if http is not None and not await self._monitored(http, config):
-                return EXIT_WRONG_USE
+                return ExitCode.WRONG_USE
             await health.begin()
             views.begin()
             await views.until_opened(_VIEWS_OPENED_S)
@@ -238,7 +222,7 @@ class Relay:
                     advice="Another process may have the port: choose another listen.port, or stop that process. "
                     "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
                 )
-                return EXIT_WRONG_USE
+                return ExitCode.WRONG_USE
             loop.add_signal_handler(signal.SIGHUP, self._reload, server, control, retention, http)
             control.begin()
             scrub.begin()
@@ -296,7 +280,7 @@ class Relay:
             self._fault_of_ours(error)
         elif self._archive is None or (self._archive.current.end is None and not self._is_attended()):
             # Whoever started us should hear of it. One who works on it by statements sees it in SHOW SLAVE STATUS.
-            self._code = EXIT_ARCHIVE if error.kind is FailureKind.ARCHIVE else EXIT_SOURCE
+            self._code = exit_code_of(error)
             self._stop.set()
         else:
             log.error(
@@ -330,7 +314,7 @@ class Relay:
         try:
             await archive.close()
         except ArchiveError as error:
-            log.error("archive_not_closed_cleanly", what=str(error), advice=error.advice or None)
+            log.error("archive_not_closed_cleanly", **error.fields())
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
@@ -347,9 +331,7 @@ class Relay:
             error.errno != errno_said or now - said_s >= _SAID_AGAIN_S
         ):
             self._failure_said = error.errno, now
-            log.error(
-                "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
-            )
+            log.error("archive_write_failed", **error.fields())
 
     def _reload(
         self, server: DownstreamServer, control: SourceControl, retention: Retention, http: "HttpService | None"

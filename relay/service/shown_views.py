@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from relay.admin.console import Console
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.downstream.clients import Clients
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState, nobody_to_ask

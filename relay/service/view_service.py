@@ -127,7 +127,7 @@ class ViewService:
             try:
                 await view.close()
             except ArchiveError as error:
-                log.error("archive_not_closed_cleanly", what=f"of a view: {error}", advice=error.advice or None)
+                log.error("archive_not_closed_cleanly", view=view.settings.name, **error.fields())
 
     # --- one view -----------------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class ViewService:
                 view.settings = settings
                 return await self._open_one(self._mirror, settings, self._options)
             except Wrong as wrong:
-                trouble = ViewNotOpened(f"{wrong.what}.", f"{wrong.instead}.", may_pass=False, kind="settings")
+                trouble = ViewNotOpened(f"{wrong.what}.", f"{wrong.advice}.", may_pass=False, kind="settings")
             except ViewNotOpened as error:
                 trouble = error
             failures += 1
@@ -172,8 +172,7 @@ class ViewService:
                 log.error(
                     "view_not_served",
                     view=section.name,
-                    what=trouble.what,
-                    advice=trouble.advice or None,
+                    **trouble.fields(),
                     retry_in_s=round(pause_s, 3) if trouble.may_pass else None,
                 )
             if not trouble.may_pass:

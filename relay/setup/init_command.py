@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import ConfigError, load_config
 from relay.config.sections import SERVER_ID_MAX
 from relay.disk.file_calls import SECRET_MODE, make_directory, make_new_file, remove_file
@@ -39,7 +39,7 @@ def init(answers: SetupAnswers) -> None:
     for path in (answers.config, statements):
         if path.exists():
             text = f"{path} is there already, and nothing is overwritten. Remove it, or name another --config."
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     found = asyncio.run(survey(answers))
     server_id = _server_id(answers, found)
@@ -52,7 +52,7 @@ def init(answers: SetupAnswers) -> None:
         replica_password = _password(answers.replica_password_file, made)
         if len(replica_password) > _LONGEST_OF_A_REPLICA:
             text = f"The password in {answers.replica_password_file} has more than 32 characters, and replicas take no longer one."
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
         _write(answers.config, relay_toml(answers, found, server_id, ssl_mode), made)
         at_source, at_replica = source_statements(answers, found), replica_statements(answers, found)
         text = _as_text(at_source, at_replica)
@@ -65,7 +65,7 @@ def init(answers: SetupAnswers) -> None:
         try:
             load_config(answers.config)
         except ConfigError as error:
-            raise CommandFailed(f"What was answered makes no configuration: {error}", WRONG_USE) from None
+            raise CommandFailed(f"What was answered makes no configuration: {error}") from None
     except BaseException:
         for path in made:
             with contextlib.suppress(OSError):
@@ -87,7 +87,7 @@ def _server_id(answers: SetupAnswers, found: SourceSurvey) -> int:
             text = (
                 f"--server-id {wanted}: the source or one of its replicas has it. Write another one, or leave it out."
             )
-            raise CommandFailed(text, WRONG_USE)
+            raise CommandFailed(text)
         return wanted
     while True:
         chosen = _FIRST_FREE_ID + secrets.randbelow(SERVER_ID_MAX - _FIRST_FREE_ID)

@@ -8,7 +8,7 @@ from typing import Final, TypeVar, get_args
 
 import typer
 
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import SslMode
 from relay.setup.setup_answers import SetupAnswers
 from relay.view.rules.settings import TARGETS
@@ -23,7 +23,7 @@ def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> Setu
     _check_word("--view", given["view"], TARGETS)
     _check_word("--replica-version", given["replica_version"], _REPLICAS)
     if (given["ask_user"] is None) != (given["ask_password_file"] is None):
-        raise CommandFailed("--ask-user and --ask-password-file belong together.", WRONG_USE)
+        raise CommandFailed("--ask-user and --ask-password-file belong together.")
     config = config.absolute()
     beside = config.parent
     values: dict[str, object] = dict(given)
@@ -65,10 +65,10 @@ def _text(value: object, option: str, question: str, default: _Answer | None) ->
     if sys.stdin is not None and sys.stdin.isatty():
         return typer.prompt(question, default=default)  # type: ignore[no-any-return]
     if default is None:
-        raise CommandFailed(f"{option} is missing, and there is no terminal to ask at.", WRONG_USE)
+        raise CommandFailed(f"{option} is missing, and there is no terminal to ask at.")
     return default
 
 
 def _check_word(option: str, value: object, words: tuple[str, ...]) -> None:
     if value is not None and value not in words:
-        raise CommandFailed(f"{option} {value}: write one of {', '.join(words)}.", WRONG_USE)
+        raise CommandFailed(f"{option} {value}: write one of {', '.join(words)}.")

@@ -10,10 +10,10 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.generation_directories import generation_path
-from relay.archive.inspect.listing import damaged_places, list_generations, read_ledgers
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import damaged_places, list_generations, read_ledgers
 from relay.commands.archive_command import shown_name, time_text
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import configured_views
@@ -147,7 +147,7 @@ def _views(config: Config) -> list[dict[str, Any]]:
                     "bytes": facts.size_bytes,
                     "made_up_to": facts.made.source_text if facts.made is not None else None,
                     "behind_bytes": facts.behind_bytes,
-                    "stopped": f"{stop.reason.name}: {stop.reason.told}" if stop is not None else None,
+                    "stopped": f"{stop.reason.name}: {stop.reason.message}" if stop is not None else None,
                 }
             )
     except (CommandFailed, CatalogUnreadable, PlaceUnknown, sqlite3.Error, OSError) as error:

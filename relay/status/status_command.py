@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import structlog
 
+from protocol.errors import ExitCode
 from protocol.printable import printable
-from relay.commands.outcome import FINDINGS, FINE
 from relay.config import Config
 from relay.doctor.source_judgement import shown_bytes
 from relay.status.relay_status import relay_status
@@ -34,7 +34,7 @@ def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
     except KeyboardInterrupt:
         if code is None:
             raise
-    return FINE if code is None else code
+    return ExitCode.FINE if code is None else code
 
 
 def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[int]:
@@ -51,7 +51,7 @@ def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[
             # Not again and again: after some failed logins the relay would lock this address out.
             known = RelayAnswers(why=found["relay"]["not_asked"])
         sys.stdout.flush()
-        yield FINDINGS if found["problems"] else FINE
+        yield ExitCode.FINDINGS if found["problems"] else ExitCode.FINE
 
 
 def status_text(found: dict[str, Any]) -> Iterator[str]:

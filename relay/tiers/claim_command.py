@@ -10,20 +10,18 @@ from pathlib import Path
 
 from protocol.position import is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST, generation_path
-from relay.archive.inspect.listing import list_generations
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import UUID_NAME, FileLayer
+from relay.archive_inspection.listing import list_generations
 from relay.bucket_copy.manifest_keeper import ManifestKeeper
 from relay.commands.archive_command import archive_failures, time_text
-from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.disk.file_calls import read_file
 from relay.object_store.archive_object import STALE_S, ArchiveObject, Ownership, read_archive_object
-from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.unknown_place import NOBODY
-from relay.packed.packed_errors import KeyUnreadable
 from relay.tiers.tier_setup import bucket_store, key_ring
 
 
@@ -37,7 +35,10 @@ class PlaceContent:
 
 
 def claim(config: Config, owner: str | None, *, as_json: bool) -> None:
-    """Says whose place it is; owner: the uuid that is written there, or "nobody": it becomes this archive's. Raises: CommandFailed."""
+    """Says whose place it is; owner: the uuid that is written there, or "nobody": it becomes this archive's.
+
+    Raises: CommandFailed; MirrorRefused; KeyUnreadable; ObjectStoreError.
+    """
     root = config.archive_directory
     with archive_failures(root):
         lock = take_lock(root, FileLayer())
@@ -45,7 +46,7 @@ def claim(config: Config, owner: str | None, *, as_json: bool) -> None:
             uuid = read_file(root / UUID_NAME).decode("ascii").strip()
             store = bucket_store(config.archive)
             if store is None:
-                raise CommandFailed("relay.toml has no [archive.bucket].", WRONG_USE)
+                raise CommandFailed("relay.toml has no [archive.bucket].")
             found = _content(store, root)
             if owner is not None:
                 _may_take(store, uuid, found.owner, owner)
@@ -53,12 +54,7 @@ def claim(config: Config, owner: str | None, *, as_json: bool) -> None:
                 is_whole = config.archive.mirror is not None or (found.owner is not None and found.owner.is_whole)
                 Ownership.take_over(store, uuid, root, found.owner, is_whole=is_whole)
         except FileNotFoundError:
-            raise CommandFailed(f"{root / UUID_NAME} is not there: start the relay once.", WRONG_USE) from None
-        except (MirrorRefused, KeyUnreadable) as error:
-            raise CommandFailed(str(error), WRONG_USE) from error
-        except ObjectStoreError as error:
-            code = SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
-            raise CommandFailed(str(error), code) from error
+            raise CommandFailed(f"{root / UUID_NAME} is not there: start the relay once.") from None
         finally:
             os.close(lock)
     _tell(store, uuid, found, is_taken=owner is not None, as_json=as_json)
@@ -80,13 +76,12 @@ def _may_take(store: ObjectStore, uuid: str, found: ArchiveObject | None, owner:
     """Raises: CommandFailed."""
     written = NOBODY if found is None else found.archive
     if owner != written:
-        raise CommandFailed(f"{store.url()} is of {written}, not of {owner}. Nothing was changed.", WRONG_USE)
+        raise CommandFailed(f"{store.url()} is of {written}, not of {owner}. Nothing was changed.")
     age = time.time() - (0.0 if found is None else found.time)
     if found is not None and found.archive != uuid and age < STALE_S:
         raise CommandFailed(
             f"A relay on {found.host} wrote to {store.url()} {max(0.0, age):.0f} s ago. Nothing was changed. Stop that relay, wait "
-            f"{STALE_S:.0f} s, and claim it again; or give this archive another prefix in [archive.bucket] url.",
-            WRONG_USE,
+            f"{STALE_S:.0f} s, and claim it again; or give this archive another prefix in [archive.bucket] url."
         )
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog import CatalogUnreadable
-from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier, read_note
 from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
+from relay.archive_inspection.listing import list_archive
 from relay.object_store.object_errors import ObjectMissing, ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
+from protocol.errors import StatementRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
@@ -73,15 +74,6 @@ class SourceChange:
 
     def __repr__(self) -> str:
         return f"SourceChange(host={self.host!r}, port={self.port!r}, user={self.user!r})"
-
-
-class SourceRefused(Exception):
-    """A statement about the source that is not carried out. `number` is the error a server would send."""
-
-    def __init__(self, number: int, text: str) -> None:
-        super().__init__(text)
-        self.number = number
-        self.text = text
 
 
 class SourceControl:
@@ -235,17 +227,17 @@ class SourceControl:
         """CHANGE MASTER TO: another source, or another address, account or TLS for the same one. In force at `start`.
 
         An address that relay.toml names has the account and TLS that stand there, unless the change says otherwise. It is
-        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: SourceRefused while it
+        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: StatementRefused while it
         runs, for a position that is not the archive's end, for values that cannot be, and for a directory.
         """
         async with self._order:
             if self.running:
                 text = "This operation cannot be performed with a running replica io thread; run STOP REPLICA first"
-                raise SourceRefused(ER_MUST_STOP, text)
+                raise StatementRefused(ER_MUST_STOP, text)
             settings = self._settings
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}; source.path in relay.toml names another one"
-                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ER_WRONG_ARGUMENTS, text)
             self._check_position(change)
             self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
@@ -267,9 +259,9 @@ class SourceControl:
         it can. by: who decided. connected: replicas, and up to where they were sent the newest generation.
 
         Returns what is missing, and whether the generation has begun; until then the decision is kept, across restarts.
-        Raises: SourceRefused where there is nothing to accept, or not so.
+        Raises: StatementRefused where there is nothing to accept, or not so.
         """
-        gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(SourceRefused,))
+        gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(StatementRefused,))
         return gap, await self._begins_behind(gap)
 
     async def _accept_gap(self, to: Position | None, by: str, connected: Sequence[SentPlace]) -> AcceptedGap:
@@ -277,13 +269,13 @@ class SourceControl:
             settings, given_up = self._settings, self._link.given_up
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}: put the missing files there"
-                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ER_WRONG_ARGUMENTS, text)
             if self.running:
                 error = self._link.last_error
                 text = "There is no gap: the relay follows its source"
                 if error is not None:
                     text = f"The source is tried again and again ({error.what}): STOP REPLICA first, if it is meant all the same"
-                raise SourceRefused(ER_UNKNOWN, text)
+                raise StatementRefused(ER_UNKNOWN, text)
             attacher = self._attacher(settings)
             plan = attacher.gap_plan(accept_another=self._identity_change.accepted)
             stop = given_up.name if given_up is not None else _NO_STOP
@@ -291,13 +283,13 @@ class SourceControl:
                 gap = await plan.find(GapRequest(by, time.time(), stop, to, connected))
                 await self._decision.keep(gap)
             except GapRefused as refused:
-                raise SourceRefused(ER_UNKNOWN, str(refused)) from refused
+                raise StatementRefused(ER_UNKNOWN, str(refused)) from refused
             except UpstreamError as error:
-                raise SourceRefused(
+                raise StatementRefused(
                     ER_UNKNOWN, f"The source cannot be looked at: {error.what}. {error.advice}"
                 ) from error
             except (ArchiveError, OSError) as error:
-                raise SourceRefused(ER_UNKNOWN, f"The archive cannot be used: {error}") from error
+                raise StatementRefused(ER_UNKNOWN, f"The archive cannot be used: {error}") from error
             log.warning("gap_decided", what=gap.text)
             self._stopped_by_operator = False
             self._started_by_operator = True
@@ -451,11 +443,11 @@ class SourceControl:
             return
         if end is None:
             text = "the archive is empty: source.start in relay.toml says where the first binlog begins"
-            raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+            raise StatementRefused(ER_WRONG_ARGUMENTS, text)
         file = end.file if change.file is None else change.file
         offset = end.offset if change.position is None else change.position
         if (file, offset) != (end.file, end.offset):
-            raise SourceRefused(
+            raise StatementRefused(
                 ER_WRONG_ARGUMENTS,
                 f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
                 "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs "
@@ -464,7 +456,7 @@ class SourceControl:
 
 
 def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
-    """The settings with the change in them. Raises: SourceRefused for values that cannot be."""
+    """The settings with the change in them. Raises: StatementRefused for values that cannot be."""
     values: dict[str, object] = {}
     for key in ("host", "port", "user", "heartbeat_period_s"):
         value = getattr(change, key)
@@ -492,7 +484,7 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
         wrong = "; ".join(
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)
         )
-        raise SourceRefused(ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
+        raise StatementRefused(ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
 
 
 def _mode(mode: str, ca: bool, change: SourceChange) -> str | None:

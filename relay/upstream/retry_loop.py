@@ -39,12 +39,7 @@ async def keep_trying(
         place = generation.end
         pause = reconnect.pause_after(ended.kind, place)
         link.lost(ended, final=pause is None)
-        facts = {
-            "trouble": ended.name,
-            "what": ended.what,
-            "advice": ended.advice or None,
-            "archive_end": str(place) if place is not None else None,
-        }
+        facts = {"trouble": ended.name, **ended.fields(), "archive_end": str(place) if place is not None else None}
         if pause is None:
             log.error("source_given_up", **facts, retry_in_s=None)
             if ended.kind is not FailureKind.SETUP:

@@ -18,7 +18,7 @@ from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import begun_with
 from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_disk import own_file

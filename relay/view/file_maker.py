@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT, event_size, is_event_size
+from protocol.errors import RelayError
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
 from relay.archive.read.open_file import OpenFile
@@ -28,14 +29,15 @@ _PACKED: Final = frozenset((
 """Types of events that may have much more in them than they are long."""
 
 
-class ViewDiffers(Exception):
+class ViewDiffers(RelayError):
     """What is made now is not what the view's file has from `offset` on. source_offset: from where in the source's file of the same
     name that is made, a place between two transactions."""
 
+    file: str
+    offset: int
+
     def __init__(self, file: str, offset: int, source_offset: int) -> None:
-        super().__init__(f"{file}: at offset {offset} the view is not what the archive and the settings make now")
-        self.file = file
-        self.offset = offset
+        super().__init__("the view is not what the archive and the settings make now", file=file, offset=offset)
         self.source_offset = source_offset
 
 

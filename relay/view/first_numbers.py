@@ -17,12 +17,13 @@ from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.generations.view_generations import made_from
-from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import source_stops
+from relay.view.stops.stop_reason import StopReason
 from relay.view.view_map import ViewMap
 
 NUMBERS: Final = "view_numbers"
@@ -142,7 +143,7 @@ def why_unsure(wanted: FirstNumber, known: Sequence[FirstNumber], settings: View
             f"the first transaction from {place} on was {uuid}:{first.next_gno}, and would be {uuid}:{wanted.next_gno}"
         )
         advice = f"Write into the [[view]], and restart the relay: {first.toml}."
-        return _unsure(text, f"{advice} {renumber_advice(settings)}")
+        return source_stops.gtid_number_unknown(text, f"{advice} {renumber_advice(settings)}")
     before = [one for one in known if one.place < wanted.place]
     behind = [one for one in known if one.place > wanted.place]
     if settings.start is not None:
@@ -150,18 +151,14 @@ def why_unsure(wanted: FirstNumber, known: Sequence[FirstNumber], settings: View
         wrong += [one for one in behind[:1] if one.next_gno < wanted.next_gno]
         for one in wrong:
             text = f"next = {wanted.next_gno} at {place} cannot be: at {one.position} the number was {one.next_gno}"
-            return _unsure(text, f"{FIND_OUT} {renumber_advice(settings)}")
+            return source_stops.gtid_number_unknown(text, f"{FIND_OUT} {renumber_advice(settings)}")
         return None
     nearest = before[-1] if before else behind[0]
     text = (
         f"the view was begun at {nearest.position} with number {nearest.next_gno} of {uuid}, and begins with {place} now: which "
         "number is the first there is not known"
     )
-    return _unsure(text, f"{FIND_OUT} {renumber_advice(settings)}")
-
-
-def _unsure(text: str, advice: str) -> StopReason:
-    return StopReason("numbers_unknown", text, 0, advice)
+    return source_stops.gtid_number_unknown(text, f"{FIND_OUT} {renumber_advice(settings)}")
 
 
 def engines_in(state: bytes, settings: ViewSettings) -> dict[str, str]:
@@ -226,7 +223,7 @@ class FirstNumbers:
         if not is_lost or binlog_number(wanted.position.file) == 1:
             return None
         text = "the catalog of the archive was lost, and whether a view of this uuid was there before is not known"
-        return _unsure(
+        return source_stops.gtid_number_unknown(
             text, f"If replicas have GTIDs of {self._settings.uuid}: {FIND_OUT} If none has: write {wanted.toml}."
         )
 

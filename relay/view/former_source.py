@@ -1,8 +1,8 @@
 """What a view knows of a former source where another one goes on."""
 
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 

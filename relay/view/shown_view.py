@@ -3,26 +3,10 @@
 from typing import Protocol
 
 from protocol.position import Position
-from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.wait_counts import WaitCounts
-
-
-class ShownStop(Protocol):
-    """Before which group a view has stopped, and why."""
-
-    @property
-    def file(self) -> str:
-        """Of the source."""
-
-    @property
-    def offset(self) -> int:
-        """Where the group begins."""
-
-    @property
-    def reason(self) -> StopReason:
-        """Why it cannot be translated."""
 
 
 class ViewProgress(Protocol):
@@ -46,7 +30,7 @@ class ViewProgress(Protocol):
         """What is archived behind that."""
 
     @property
-    def stop(self) -> ShownStop | None:
+    def stop(self) -> ViewStop | None:
         """None: it goes on."""
 
     @property
@@ -68,14 +52,3 @@ class ShownView(Protocol):
     @property
     def status(self) -> ViewProgress:
         """As it is now."""
-
-
-def stop_text(stop: ShownStop) -> str:
-    """Where and why, and the ways on."""
-    place = f"{stop.file}:{stop.offset}: " if stop.file else ""
-    return f"{place}{stop.reason.told}"
-
-
-def named_stop_text(stop: ShownStop) -> str:
-    """The same behind the reason's name."""
-    return f"{stop.reason.name}: {stop_text(stop)}"

@@ -16,12 +16,14 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.position import Position, binlog_number
 from protocol.views.view_copy import ViewCopy
-from relay.view.generations.source_breaks import start_inside
-from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup
+from relay.view.rules.group import Copy, GroupRules, New, OutGroup
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.stops import source_stops, transaction_stops
+from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translate.before_start import BeforeStart, GroupUnreadable, PassedFile, StartInside
 from relay.view.translate.control_events import ENDS_FILE, ControlEvents
 from relay.view.translate.file_head import described, has_wrong_checksums, numbered_version, post_lengths
@@ -31,7 +33,6 @@ from relay.view.translate.passed_tables import CountedTable, PassedTables
 from relay.view.translate.plain_mariadb import PlainMariadb
 from relay.view.translate.source_groups import GroupReader, ReadInto
 from relay.view.translate.source_window import SourceWindow
-from relay.view.translate.view_stopped import StopsOf, ViewStopped
 from relay.view.translate.wait_counts import CAUSES, TABLE, WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_for_file
@@ -79,7 +80,7 @@ class FileTranslation:
     ) -> None:
         """own_gtids: every transaction must have a GTID of the source's own, and none is assigned."""
         self.name = name
-        self.on_stop: Callable[[ViewStopped], object] | None = None
+        self.on_stop: Callable[[ViewStop], object] | None = None
         """Is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who only want to
         know; None: ViewStopped is raised."""
         self.tables: PassedTables | None = None
@@ -107,7 +108,6 @@ class FileTranslation:
         self._policy = codes.VIEW_KEEP if own_gtids else _POLICIES[settings.gtids]
         self._own_gtids = own_gtids
         self._layout = layout
-        self._stops = StopsOf(settings.name, name)
         self._source = SourceWindow(name, read_into, checkpoint.source, BUFFER_BYTES)
         self._made = MadeBytes()
         self._kernel: ViewCopy | None = None
@@ -326,7 +326,7 @@ class FileTranslation:
         return event
 
     def _unsupported(self, text: str) -> ViewStopped:
-        return self._stops.stop("format_unsupported", text, 0, self._source.offset)
+        return self._source.stopped(source_stops.format_unsupported(text))
 
     def _begin(self, event: bytes) -> ViewCopy:
         known, lengths = described(event), post_lengths(event)
@@ -359,16 +359,14 @@ class FileTranslation:
         if self.tables is not None:
             self._number = binlog_number(self.name)
             self._map_id_bytes = table_id_bytes(lengths[EventType.TABLE_MAP])
-        self._writer = GroupWriter(
-            kernel, source, made, self._groups, self._settings, self._stops, self._policy, explicit
-        )
+        self._writer = GroupWriter(kernel, source, made, self._groups, self._settings, self._policy, explicit)
         assigns = self._policy == codes.VIEW_ASSIGN
         mariadb = self._rules if isinstance(self._rules, MariadbRules) else None
         if mariadb is not None:
             mariadb.begin_file(known.server_version)
             self._writer.server_version = version
             self._plain = PlainMariadb(kernel, source, made, mariadb, version, self._mark_here)
-        self._control = ControlEvents(kernel, source, made, self._settings, self._stops, assigns, mariadb)
+        self._control = ControlEvents(kernel, source, made, self._settings, assigns, mariadb)
         self._kernel = kernel
         return kernel
 
@@ -386,8 +384,9 @@ class FileTranslation:
         try:
             own = BeforeStart(file, kernel, self._rules, self._settings.flavour).learn(begins, start)
         except StartInside as inside:
-            reason = start_inside(self._settings.name, Position(self.name, start), inside.before, inside.after)
-            raise ViewStopped(self.name, start, start, reason) from inside
+            place = Position(self.name, start)
+            reason = source_stops.start_inside(self._settings.name, place, inside.before, inside.after)
+            raise source.stopped(reason, start) from inside
         except GroupUnreadable as error:
             if error.status == codes.VIEW_MORE:
                 raise source.damaged(error.offset, "the file ends inside what was archived") from error
@@ -419,11 +418,11 @@ class FileTranslation:
             groups = self._skipped(start, stop)
             self._state = None
         elif self._own_gtids and kernel.group_head not in _REAL_GTIDS:
-            raise self._stops.without_gtid(start, stop - start)
+            raise self._source.stopped(source_stops.transaction_without_gtid(), start, stop)
         elif kernel.group_collides:
-            raise self._stops.uuid_in_use(self._settings.uuid, start)
+            raise self._source.stopped(source_stops.uuid_in_use(self._settings.uuid), start)
         elif kernel.group_damaged:
-            groups = self._left_out(self._stops.group_malformed(start, stop - start))
+            groups = self._left_out(self._source.stopped(transaction_stops.group_damaged().reason, start, stop))
             self._state = None
         elif look:
             group = self._groups.group(start, stop)
@@ -431,7 +430,7 @@ class FileTranslation:
             try:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
-                groups = self._left_out(ViewStopped(self.name, start, stop, error.reason))
+                groups = self._left_out(self._source.stopped(error.reason, start, stop))
         else:
             has_gtid = kernel.group_head in GTIDS
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
@@ -499,7 +498,7 @@ class FileTranslation:
     def _left_out(self, stopped: ViewStopped) -> list[OutGroup]:
         """What stands in the place of a group that cannot be kept, where somebody only wants to know. Raises: ViewStopped."""
         self._tell(stopped)
-        return self._skipped(stopped.offset, stopped.group_stop)
+        return self._skipped(stopped.stop.offset, stopped.stop.group_stop)
 
     def _skipped(self, start: int, stop: int) -> list[OutGroup]:
         group = self._groups.group(start, stop)
@@ -575,7 +574,7 @@ class FileTranslation:
             try:
                 self._rules.check_unfinished(self._groups.group(start, stop), is_followed=is_followed)
             except CannotBeKept as error:
-                self._tell(ViewStopped(self.name, start, stop, error.reason))
+                self._tell(self._source.stopped(error.reason, start, stop))
             self._state = None
         self.cut_at = start
         source.drop(stop - start)
@@ -586,19 +585,18 @@ class FileTranslation:
         try:
             self._rules.source_went_on(decided=decided)
         except CannotBeKept as error:
-            self._tell(ViewStopped(self.name, FIRST_EVENT, FIRST_EVENT + length, error.reason))
+            self._tell(self._source.stopped(error.reason, FIRST_EVENT, FIRST_EVENT + length))
             self._rules.source_went_on(decided=True)
 
     def _tell(self, stopped: ViewStopped) -> None:
         """Raises: ViewStopped, unless somebody only wants to know."""
         if self.on_stop is None:
             raise stopped
-        self.on_stop(stopped)
+        self.on_stop(stopped.stop)
 
     def _wrong(self, status: int, offset: int) -> Exception:
         if status == codes.VIEW_STRAY:
-            text = "an event stands here that can begin no transaction"
-            return self._stops.stop("boundary_violation", text, 0, self._source.offset)
+            return self._source.stopped(source_stops.boundary_violation())
         return self._source.wrong(status, offset)
 
 

@@ -5,26 +5,19 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from protocol.position import Position
-from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.wait_counts import WaitCounts
 
 NOT_SERVED: Final = "view_not_served"
 
 
-class NotOpened(NamedTuple):
-    """As a stop: of no file."""
-
-    reason: StopReason
-    file: str = ""
-    offset: int = 0
-
-
 class UnopenedProgress(NamedTuple):
     """source: up to where its files were made from when somebody looked, and source_generation; None: that is not known."""
 
-    stop: NotOpened
+    stop: ViewStop
     source: Position | None = None
     source_generation: int | None = None
     behind_bytes: int = 0
@@ -68,7 +61,7 @@ class UnopenedView:
         when = "Then restart the relay." if self.is_refused else self._when
         reason = StopReason(NOT_SERVED, self.why, 0, f"{self.advice} {when}".strip())
         source, generation = self.made if self.made is not None else (None, None)
-        return UnopenedProgress(NotOpened(reason), source, generation)
+        return UnopenedProgress(ViewStop("", 0, 0, reason), source, generation)
 
     @property
     def _when(self) -> str:

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from protocol.errors import RelayError
 from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import FileLayer
 
 
-class ViewDiskFailed(Exception):
-    """A file of the view could not be written, or not be read. what: a sentence; advice: the next step, may be empty."""
+class ViewDiskFailed(RelayError):
+    """A file of the view could not be written, or not be read. what: a sentence."""
 
     def __init__(self, what: str, advice: str, *, is_written: bool) -> None:
-        super().__init__(what)
-        self.what = what
-        self.advice = advice
+        super().__init__(what, advice)
         self.is_written = is_written
 
 

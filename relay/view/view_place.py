@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+from protocol.errors import ExitCode, RelayError
 from protocol.position import Position
 from relay.archive.catalog.generation_directories import FIRST
 from relay.view.generations.view_generations import qualified
@@ -34,9 +35,11 @@ def _shown(position: Position, generation: int) -> str:
     )
 
 
-class InsideTransaction(Exception):
+class InsideTransaction(RelayError):
     """The position is inside of a transaction or of an event. before, after: the nearest places that are boundaries; None: it is
     not known yet where the transaction ends."""
+
+    exit_code = ExitCode.FINDINGS
 
     def __init__(self, position: Position, before: ViewPlace, after: ViewPlace | None) -> None:
         super().__init__(f"{position} is inside a transaction")
@@ -45,8 +48,10 @@ class InsideTransaction(Exception):
         self.after = after
 
 
-class PlaceUnknown(Exception):
+class PlaceUnknown(RelayError):
     """There is no such place in the view. `str()` says what there is instead: which files, what was purged, what is not made yet."""
+
+    exit_code = ExitCode.FINDINGS
 
 
 class PlaceFinder(Protocol):

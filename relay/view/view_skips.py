@@ -10,7 +10,7 @@ from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST
-from relay.view.view_stop import ViewStop
+from relay.view.stops.view_stop import ViewStop
 
 SKIPPED: Final = "view_skip"
 """The ledger's kind of such a decision."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from deploy.spark.package import package
-from relay.audit.datasource import register
+from relay.spark.datasource import register
 from tests.audit.spark_environment import session_in
 from tests.support.spark_cluster import SparkCluster
 

@@ -30,7 +30,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from relay.audit.arrow import read
+from relay.binlog_tables.arrow import read
 from relay.feed.feed_config import load_feed_config
 from relay.feed.feed_run import open_connection, open_lake
 from tests.audit.cluster_archive import ClusterArchive, make_archive

@@ -65,7 +65,7 @@ def spark(key_file: Path) -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java: Spark needs 17 or later")
-    from relay.audit.spark_session import local_session
+    from relay.spark.spark_session import local_session
     from tests.audit.spark_environment import session_in
 
     assert key_file.exists()

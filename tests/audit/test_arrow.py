@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.arrow import newest, oldest, read, sequence_of
-from relay.audit.plan.places import PositionGone, PositionInside
-from relay.audit.plan.read_finding import BinlogUnreadable, FileLost
-from relay.audit.plan.schemas import LEVELS, known_columns
-from relay.audit.plan.sequence import SequenceTooLarge, base_of, sequence_at
-from relay.audit.plan.series_files import NothingToRead
+from relay.binlog_tables.arrow import newest, oldest, read, sequence_of
+from relay.binlog_tables.plan.places import PositionGone, PositionInside
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable, FileLost
+from relay.binlog_tables.plan.schemas import LEVELS, known_columns
+from relay.binlog_tables.plan.sequence import SequenceTooLarge, base_of, sequence_at
+from relay.binlog_tables.plan.series_files import NothingToRead
 from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import add_transaction, big_binlog, write
 from tests.support.archive_filling import fill
@@ -238,7 +238,7 @@ def test_other_tools_take_it_in_one_line_and_without_spark(tmp_path: Path, line:
     code = f"""
 import sys
 sys.modules["pyspark"] = None
-from relay.audit.arrow import read
+from relay.binlog_tables.arrow import read
 rows = read({str(tmp_path)!r}, "rows")
 {line}
 """

@@ -19,16 +19,16 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrE
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from relay.audit.datasource import BinlogDataSource, PushingReader
-from relay.audit.decode.levels import read_split
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.plan.pushdown import push
-from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
-from relay.audit.plan.series_files import find_files
-from relay.audit.plan.splits import written_between
-from relay.audit.plan.store import LocalStore
-from relay.audit.plan.wanted import Range, Wanted
-from relay.audit.spark_task import tasks_of
+from relay.binlog_tables.decode.levels import read_split
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema, known_columns
+from relay.binlog_tables.plan.series_files import find_files
+from relay.binlog_tables.plan.splits import written_between
+from relay.binlog_tables.plan.store import LocalStore
+from relay.binlog_tables.plan.wanted import Range, Wanted
+from relay.spark.datasource import BinlogDataSource, PushingReader
+from relay.spark.pushdown import push
+from relay.spark.spark_task import tasks_of
 from tests.audit.test_splits import big_binlog, split_list, splits_of, write
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.archive_filling import fill

@@ -13,8 +13,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers.mysql97 import MySQL97
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.plan.schemas import LEVELS
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.schemas import LEVELS
 from tests.audit.test_splits import found_in, rows, splits_of
 from tests.conftest import need_server
 

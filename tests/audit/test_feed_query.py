@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
-from relay.audit.feeding.feed_query import feed_query
 from relay.feed.feed_config import load_feed_config
 from relay.feed.feed_run import open_connection, open_lake
+from relay.spark.feed_query import feed_query
 from tests.conftest import ServerFactory
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "FEED.md"

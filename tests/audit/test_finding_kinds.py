@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 
 from relay.audit.jobs import JOBS
-from relay.audit.plan.read_finding import TEXTS
 from relay.audit.readiness.checks import ALL, STATEMENTS
 from relay.audit.runner.audit import READING_TITLES
 from relay.audit.runner.row_findings import ROW_FINDINGS
+from relay.binlog_tables.plan.read_finding import TEXTS
 from tests.audit.test_splits import found_in, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
@@ -50,7 +50,7 @@ def kinds() -> set[tuple[str, str]]:
     found -= {("tables", "value_malformed"), ("tables", "value_uncertain")}  # it does not read values
     found |= {("tables", name) for name in ("no_primary_key", "primary_key_unknown")}
     found |= {("changes", "file_purged")}  # of every job
-    found |= {("readiness", check.name) for check in ALL} - {("readiness", one.check.name) for one in STATEMENTS}
+    found |= {("readiness", check.name) for check in ALL} - {("readiness", one.name) for one in STATEMENTS}
     return found
 
 

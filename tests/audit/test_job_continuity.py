@@ -24,8 +24,8 @@ from relay.archive.generation import Generation
 from relay.audit.continuity import gtid_ranges
 from relay.audit.continuity.gtid_continuity import FileRange, compare, merged, without
 from relay.audit.continuity.ledger import GAPS, ledger_findings, read_ledgers
-from relay.audit.plan.series_files import find_files
-from relay.audit.plan.store import LocalStore
+from relay.binlog_tables.plan.series_files import find_files
+from relay.binlog_tables.plan.store import LocalStore
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill

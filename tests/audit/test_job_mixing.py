@@ -10,10 +10,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.archive.storage.files import SCHEMA_NAME
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore
 from relay.audit.shared.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
 from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import LocalStore
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Table
 from tests.audit.job_runs import run
@@ -183,8 +183,8 @@ def test_a_table_that_had_engines_of_both_kinds_had_each_in_its_time() -> None:
 def test_what_a_relay_recorded_is_true_where_it_was(tmp_path: Path) -> None:
     later = tmp_path / "g0002"
     later.mkdir()
-    files = [AuditedFile(str(tmp_path / f"bin.{number:06}"), f"bin.{number:06}") for number in (3, 5)]
-    files.append(AuditedFile(str(later / "b.000001"), "g0002/b.000001"))
+    files = [SeriesFile(str(tmp_path / f"bin.{number:06}"), f"bin.{number:06}") for number in (3, 5)]
+    files.append(SeriesFile(str(later / "b.000001"), "g0002/b.000001"))
     facts = [table_facts(Table("test", "t", engine)) for engine in ("MyISAM", "InnoDB")]
     lines = [line("watched", "bin.000002", 4), table_line(facts[0], "bin.000003", 200)]
     lines += [line("definition", "bin.000005", 700, names=["t"]), table_line(facts[1], "bin.000005", 800)]

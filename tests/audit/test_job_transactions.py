@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 import relay.audit.jobs.transactions as transactions_job
 from relay.archive.archive import Archive
 from relay.audit.jobs.transaction_waits import WAYS_ON
-from relay.audit.report.content import OverTime
+from relay.report.content import OverTime
 from relay.view.translate.wait_counts import EVERY_CAUSE, OF_PLANS, WaitCounts
 from tests.audit.job_runs import JobRun, run
 from tests.audit.spark_environment import ROOT

@@ -16,12 +16,12 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from relay.audit.datasource import BinlogDataSource
-from relay.audit.plan.schemas import arrow_schema
-from relay.audit.plan.shared_paths import NotShared
 from relay.audit.runner.output import OutputRefused
 from relay.audit.runner.run_job import write_frame
-from relay.audit.spark_task import SplitTask
+from relay.binlog_tables.decode.split_reader import NotShared
+from relay.binlog_tables.plan.schemas import arrow_schema
+from relay.spark.datasource import BinlogDataSource
+from relay.spark.spark_task import SplitTask
 from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import write
 
@@ -53,7 +53,10 @@ CloudPickleSerializer().loads(open({packed!r}, "rb").read())
     ("gone", "told"),
     [
         ({"relay", "protocol"}, "has no package binlog-relay: No module named 'relay'"),
-        ({"relay.audit.plan.wanted"}, "has another version of binlog-relay: it has no relay.audit.plan.wanted"),
+        (
+            {"relay.binlog_tables.plan.wanted"},
+            "has another version of binlog-relay: it has no relay.binlog_tables.plan.wanted",
+        ),
         (set(), ""),
     ],
 )

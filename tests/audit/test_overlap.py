@@ -17,11 +17,11 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
-from relay.audit.arrow import read as without_spark
-from relay.audit.datasource import BadOption, BinlogDataSource
-from relay.audit.plan.schemas import LEVELS, arrow_schema
+from relay.binlog_tables.arrow import read as without_spark
+from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table
+from relay.spark.datasource import BadOption, BinlogDataSource
 from tests.audit.test_splits import rows, split_list
 from tests.support.generation_filling import (
     A,

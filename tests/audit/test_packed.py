@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import StorageSilent
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import StorageSilent
 from relay.object_store import trying
 from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing

@@ -100,7 +100,7 @@ def test_every_check_of_statements_is_provoked_by_some_test() -> None:
         "utf8_alias", "duplicate_key_update", "temporary_table", "sql_mode_gone", "load_data", "limit_with_order",
         "statement_not_examined", "reserved_word_mariadb", "engine_unknown_mariadb",
     }  # fmt: skip
-    assert provoked == {one.check.name for one in STATEMENTS}
+    assert provoked == {one.name for one in STATEMENTS}
     assert len(BY_NAME) == len(ALL)
 
 

@@ -13,17 +13,17 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
-from relay.audit.decode.levels import read_split
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.pushdown import push
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.plan.schemas import ROWS
-from relay.audit.plan.splits import Split
-from relay.audit.plan.store import LocalStore
-from relay.audit.plan.wanted import Wanted
+from relay.binlog_tables.decode.levels import read_split
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.schemas import ROWS
+from relay.binlog_tables.plan.splits import Split
+from relay.binlog_tables.plan.store import LocalStore
+from relay.binlog_tables.plan.wanted import Wanted
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table
+from relay.spark.pushdown import push
 from tests.audit.test_splits import SPLIT, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
@@ -169,7 +169,7 @@ def test_what_is_compressed_is_opened(name: str) -> None:
 def test_statements_that_many_rows_share_do_not_make_batches_without_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.audit.decode.rows._MOST_TEXT_BYTES", 1000)
+    monkeypatch.setattr("relay.binlog_tables.decode.rows._MOST_TEXT_BYTES", 1000)
     path = write(tmp_path, "bin.000001", shop_binlog(3, per_transaction=100).data)
     (split,) = splits_of(path, 1 << 30)
     batches = list(read_split(LocalStore(), split, ReadOptions("rows", ("row", "statement"), False), Wanted()))
@@ -181,7 +181,7 @@ def test_statements_that_many_rows_share_do_not_make_batches_without_bounds(
 def test_statements_of_single_rows_are_theirs_in_each_part_of_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.audit.decode.rows._MOST_TEXT_BYTES", 200)
+    monkeypatch.setattr("relay.binlog_tables.decode.rows._MOST_TEXT_BYTES", 200)
     binlog = BinlogBuilder()
     texts = [f"INSERT INTO orders /* {number} */" for number in range(40)]
     for number, text in enumerate(texts):

@@ -11,8 +11,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers import Server
-from relay.audit.plan import recorded
-from relay.audit.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan import recorded
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
 from relay.schema_history.schema_facts import DefinedSpan, Place
 from tests.audit.test_splits import rows, splits_of
 from tests.conftest import ServerFactory

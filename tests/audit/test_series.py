@@ -7,14 +7,14 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.micro_batches import BinlogStreamReader
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.plan.schemas import LEVELS
-from relay.audit.plan.series_files import find_files
-from relay.audit.plan.splits import written_between
-from relay.audit.plan.store import LocalStore
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.schemas import LEVELS
+from relay.binlog_tables.plan.series_files import find_files
+from relay.binlog_tables.plan.splits import written_between
+from relay.binlog_tables.plan.store import LocalStore
+from relay.spark.micro_batches import BinlogStreamReader
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, split_list, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

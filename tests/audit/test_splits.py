@@ -18,15 +18,15 @@ import pyarrow as pa
 
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
-from relay.audit.decode.levels import read_split
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.plan.schemas import LEVELS
-from relay.audit.plan.series_files import NothingToRead, find_files
-from relay.audit.plan.splits import Split, plan
-from relay.audit.plan.store import LocalStore, RemoteStore, Store
-from relay.audit.plan.wanted import Wanted
+from relay.binlog_tables.decode.levels import read_split
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.schemas import LEVELS
+from relay.binlog_tables.plan.series_files import NothingToRead, find_files
+from relay.binlog_tables.plan.splits import Split, plan
+from relay.binlog_tables.plan.store import LocalStore, RemoteStore, Store
+from relay.binlog_tables.plan.wanted import Wanted
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.plan.schemas import LEVELS
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.schemas import LEVELS
 from tests.audit.test_splits import rows, splits_of, write
 from tests.support.binlog_builder import CLOSES, OPENS, BinlogBuilder
 

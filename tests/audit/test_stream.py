@@ -17,13 +17,13 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.errors import PySparkException
 
 from protocol.position import Position
-from relay.audit.decode.found_places import GtidsNotThere
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
-from relay.audit.plan.packed_store import ArchiveStore
-from relay.audit.plan.places import PositionGone
-from relay.audit.plan.read_finding import FileLost
-from relay.audit.plan.schemas import TRANSACTIONS
+from relay.binlog_tables.decode.found_places import GtidsNotThere
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.packed_store import ArchiveStore
+from relay.binlog_tables.plan.places import PositionGone
+from relay.binlog_tables.plan.read_finding import FileLost
+from relay.binlog_tables.plan.schemas import TRANSACTIONS
+from relay.spark.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, rows, split_list, splits_of, write
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.generation_filling import A, mariadb_series, mysql_series

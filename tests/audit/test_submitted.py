@@ -204,8 +204,8 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 sys.path.insert(0, {package!r})
-from relay.audit.datasource import BinlogDataSource
-from relay.audit.plan.schemas import LEVELS, arrow_schema
+from relay.spark.datasource import BinlogDataSource
+from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema
 from pyspark.sql.pandas.types import from_arrow_schema
 
 for level in LEVELS:

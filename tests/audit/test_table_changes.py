@@ -15,11 +15,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 import pyarrow as pa
 
 from deploy.servers import Server
-from relay.audit.arrow import newest, read
-from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.audit.typed.column_kinds import kind_of
-from relay.audit.typed.newest_definition import ColumnsUntold
-from relay.audit.typed.typed_values import typed_array
+from relay.binlog_tables.arrow import newest, read
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.typed.column_kinds import kind_of
+from relay.binlog_tables.typed.newest_definition import ColumnsUntold
+from relay.binlog_tables.typed.typed_values import typed_array
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table
 from tests.audit.test_rows import add_map, add_rows, image, shop_binlog

@@ -44,7 +44,7 @@ def workers_peak_mb() -> float:
 def main() -> None:
     """Runs each query `turns` times; prints the least seconds by the clock, and those of processors: least, of the first run,
     and the less of the first two."""
-    from relay.audit.spark_session import local_session
+    from relay.spark.spark_session import local_session
 
     path, turns, kept = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     spark = local_session(1)

@@ -10,7 +10,7 @@ import time
 
 def main() -> None:
     """Reads each level `turns` times; every batch is made and thrown away."""
-    from relay.audit.arrow import read
+    from relay.binlog_tables.arrow import read
 
     path, turns = sys.argv[1], int(sys.argv[2])
     results = {}

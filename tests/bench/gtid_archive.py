@@ -6,7 +6,7 @@ from typing import Final
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid, parse_uuid
-from relay.archive.inspect.listing import rebuild_archive
+from relay.archive_inspection.listing import rebuild_archive
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
 
 SOURCE_UUID: Final = "11111111-1111-1111-1111-111111111111"

@@ -7,7 +7,7 @@ from typing import Final
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
-from relay.archive.inspect.listing import rebuild_archive
+from relay.archive_inspection.listing import rebuild_archive
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 
 _U32: Final = struct.Struct("<I")

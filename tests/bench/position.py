@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.boundary_index import index_path
+from relay.archive_inspection.listing import rebuild_archive
 from tests.bench.figures import Report, median
 from tests.bench.large_binlog import write_one_transaction, write_small_transactions
 

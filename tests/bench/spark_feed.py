@@ -8,8 +8,8 @@ import sys
 import threading
 from statistics import median
 
-from relay.audit.feeding.feed_query import feed_query
-from relay.audit.spark_session import local_session
+from relay.spark.feed_query import feed_query
+from relay.spark.spark_session import local_session
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from relay.archive.inspect.listing import rebuild_archive
+from relay.archive_inspection.listing import rebuild_archive
 from tests.bench.figures import Report, median
 from tests.bench.process_facts import cpu_s
 from tests.support.binlog_builder import BinlogBuilder

@@ -13,7 +13,7 @@ from typing import Any, Final
 from deploy.servers.mysql56 import MySQL56
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_skips import skips_of
 from tests.bench.figures import GB, MB, Report, median, percentile

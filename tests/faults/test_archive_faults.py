@@ -21,12 +21,12 @@ from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.generation import Generation, GenerationState
-from relay.archive.inspect.listing import list_archive, read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.run import Run
+from relay.archive_inspection.listing import list_archive, read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk

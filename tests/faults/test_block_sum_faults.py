@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.sums.block_sum import BLOCK_BYTES, sum_paths
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk

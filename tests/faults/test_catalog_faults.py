@@ -16,12 +16,12 @@ import pytest
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import DamagedPlace
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import list_archive, read_ledger, rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 

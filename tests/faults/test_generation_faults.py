@@ -20,10 +20,10 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import begun_generations, remove_prepared
 from relay.archive.generation import Generation, GenerationState
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.files import LEDGER_TEXT_NAME, Buffer, FileLayer
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_generations
 from tests.support.binlog_builder import runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series

@@ -15,9 +15,9 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidView
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.transaction_search import find_gtid
 from tests.support.archive_filling import append_all, fill
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.gtid_binlog import add_mysql, mysql_binlog

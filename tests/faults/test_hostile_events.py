@@ -80,9 +80,9 @@ def payload() -> list[Event]:
 
 WRITESET: Final = {"dependencies": "writeset", "engines": "innodb"}
 BOMBS: Final[dict[str, tuple[Callable[[], list[Event]], dict[str, Any], str | None]]] = {
-    "a packed statement of 300 MB": (lambda: of_mariadb(packed_query(300 * MEGABYTE, b"a")), {}, "group_too_large"),
+    "a packed statement of 300 MB": (lambda: of_mariadb(packed_query(300 * MEGABYTE, b"a")), {}, "transaction_too_large"),
     "eight packed statements of 120 MB": (
-        lambda: of_mariadb(*[packed_query(120 * MEGABYTE, b"a")] * 8), {}, "group_too_large"
+        lambda: of_mariadb(*[packed_query(120 * MEGABYTE, b"a")] * 8), {}, "transaction_too_large"
     ),
     "packed quotes of 15 MB": (lambda: of_mariadb(packed_query(15 * MEGABYTE, b"''")), {}, "*"),
     "a payload of 3 GB": (payload, {"target": "mysql-5.6", "gtids": "keep"}, "*"),

@@ -13,9 +13,9 @@ import pytest
 
 from protocol.position import is_binlog_name
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import PURGE_NAME
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk

@@ -20,13 +20,13 @@ from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.catalog.purge_intent import write_intent
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import LEDGER_TEXT_NAME, PURGE_NAME, Buffer, FileLayer
 from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, PURGED
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
+from relay.archive_inspection.listing import list_archive, read_ledger, rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk

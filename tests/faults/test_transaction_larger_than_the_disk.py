@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import check_archive
 from tests.support.chain import wait_until

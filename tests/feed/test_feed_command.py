@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from protocol.errors import ExitCode
+
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
-from relay.commands.outcome import SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.feed.command.feed_command import loaded_feed, report, status
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.feed_lake import SmallFeed
@@ -26,7 +28,7 @@ def test_a_lake_that_is_damaged_is_told_as_that(tmp_path: Path, command: str) ->
             status(feed.config, as_json=False)
         else:
             report(feed.config, tmp_path / "page.html", 7)
-    assert told.value.code == SOURCE_UNREACHABLE
+    assert told.value.exit_code == ExitCode.SOURCE_UNREACHABLE
     assert "\n" not in str(told.value)
     assert f"DeltaError: {tmp_path}/feed/lake/_feed: Kernel error: Json error: Encountered unexpected 'g'" in str(
         told.value
@@ -52,5 +54,5 @@ def test_settings_that_no_lake_can_be_opened_by_are_wrong_use_without_a_secret_i
     feed = SmallFeed(tmp_path, tmp_path / "archive", "shop", **given)
     with pytest.raises(CommandFailed) as told:
         loaded_feed(feed.config)
-    assert told.value.code == WRONG_USE
+    assert told.value.exit_code == ExitCode.WRONG_USE
     assert "hidden" not in str(told.value)

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import FileLost
-from relay.audit.plan.recorded import told_schema
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import FileLost
+from relay.binlog_tables.plan.recorded import told_schema
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 

@@ -10,9 +10,9 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.archive.inspect.listing import read_ledgers
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import ACCEPTED_NAME
+from relay.archive_inspection.listing import read_ledgers
+from relay.archive_inspection.verify import verify_generations
 from tests.conftest import ROOT, ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import purge_before_newest, wait_for_checkpoint, wait_until

@@ -12,8 +12,8 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidView
-from relay.archive.inspect.listing import read_ledger, rebuild_archive
-from relay.archive.inspect.transaction_search import find_gtid
+from relay.archive_inspection.listing import read_ledger, rebuild_archive
+from relay.archive_inspection.transaction_search import find_gtid
 from tests.interop.conftest import ChainFactory
 
 pytestmark = pytest.mark.interop

@@ -12,8 +12,8 @@ import structlog.testing
 from pydantic import SecretStr
 
 from deploy.servers import Server
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive, verify_generations
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive, verify_generations
 from relay.config import ServerSource
 from relay.upstream.source.log_replica_updates import warn_of_a_replica
 from relay.upstream.source.open_source import open_source

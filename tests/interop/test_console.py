@@ -12,7 +12,7 @@ import pymysql
 import pytest
 
 from deploy.servers import SERVERS, Server, ServerUnavailable
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.conftest import need_server
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until

@@ -218,7 +218,7 @@ def test_mariadb_refuses_the_positions_that_are_refused_here(servers: ServerFact
             try:
                 check_mariadb_position(GtidPosition.from_text(text), state, ignore_duplicates=bool(duplicates))
             except PositionRefused as refused:
-                ours = refused.message
+                ours = refused.what
             assert first_sentence(ours) == first_sentence(theirs), (text, duplicates)
             assert ("diverged" in ours) == ("diverged" in theirs), (text, duplicates)
             seen.add(first_sentence(ours)[:20] + str("diverged" in ours))
@@ -252,9 +252,9 @@ def test_mysql_refuses_the_sets_that_are_refused_here(servers: ServerFactory, na
         theirs = refusal_of(server, client)
         surplus, missing = ahead_of(held, executed, [UUID(uuid)]), purged - held
         if surplus:
-            ours = ahead_refused(surplus, version).message
+            ours = ahead_refused(surplus, version).what
         elif missing:
-            ours = purged_refused(held, missing, version).message
+            ours = purged_refused(held, missing, version).what
         else:
             ours = ""
         assert first_sentence(ours) == first_sentence(theirs), text

@@ -3,11 +3,11 @@
 import pytest
 
 from deploy.servers import Server
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.source_collations import SOURCE_COLLATIONS
 from relay.view.rules.mariadb.status.target_names import TARGET_NAMES
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
 
 pytestmark = pytest.mark.interop

@@ -11,9 +11,9 @@ import pytest
 
 from deploy.servers import Server
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import KNOWN_REPLICAS_NAME, PURGE_NAME
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.conftest import need_server
 from tests.interop.conftest import ChainFactory
 from tests.support.binlog_builder import BinlogBuilder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.servers import Server
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.free_port import free_port

@@ -84,7 +84,7 @@ async def test_a_fault_in_one_view_is_seen_and_holds_up_neither_the_mirror_nor_a
             assert status["Slave_SQL_Running"] == "No"
             assert "OverflowError: int too big to convert, at test_view_faults.py" in status["Last_SQL_Error"]
             of_faulty, of_good = (str(row) for row in asked(relay.port, "CALL binlog_relay.view_list()", "viewer"))
-            assert "view_fault" in of_faulty and "view_fault" not in of_good
+            assert "internal_error" in of_faulty and "internal_error" not in of_good
             assert asked(relay.port, "SHOW SLAVE STATUS", "replica")[0]["Slave_SQL_Running"] == "Yes"
             faulty.clear()
             wait_until(lambda: of_view.sql(rows)[0][0] == 1, "it is tried again by itself", 30)
@@ -95,5 +95,5 @@ async def test_a_fault_in_one_view_is_seen_and_holds_up_neither_the_mirror_nor_a
 
         await call(follow)
         assert len(relay.logged("task_failed")) == len(relay.logged("view_stopped")) == 1
-        assert relay.logged("view_stopped")[0]["reason"] == "view_fault"
+        assert relay.logged("view_stopped")[0]["reason"] == "internal_error"
         assert relay.logged("view_goes_on")

@@ -32,21 +32,22 @@ JOINED = [
 ]  # fmt: skip
 VIEW = "CREATE VIEW vp AS SELECT * FROM p"
 
+REPLACES_PARENT = "replace_in_parent_table"
 BY_FOREIGN_KEYS = [
-    ("replace_of_parent", [*CASCADE, W, ON_INSERT + REPLACES], INSERT),
-    ("replace_of_parent", [*CASCADE, W, FUNCTION.format("REPLACE INTO p VALUES (x, x * 10, 7)")], "INSERT INTO w VALUES (f(1), 10)"),
-    ("replace_of_parent", [*CASCADE, W, FUNCTION.format("REPLACE INTO p VALUES (x, x * 10, 7)")], "SELECT f(1)"),
-    ("replace_of_parent", [*CASCADE, W, PROCEDURE, ON_INSERT + "CALL q(NEW.a)"], INSERT),
-    ("replace_of_parent", [*CASCADE, W, ON_INSERT + REPLACES, "CREATE VIEW vw AS SELECT * FROM w"], "INSERT INTO vw VALUES (1, 10)"),
-    ("replace_of_parent", [*CASCADE, VIEW], "REPLACE INTO vp VALUES (1, 10, 7)"),
-    ("cascade_unfinished", [*DEEP, W, ON_INSERT + "DELETE FROM p WHERE id = NEW.a"], INSERT),
-    ("cascade_unfinished", [*DEEP, VIEW], "DELETE FROM vp WHERE id = 1"),
+    (REPLACES_PARENT, [*CASCADE, W, ON_INSERT + REPLACES], INSERT),
+    (REPLACES_PARENT, [*CASCADE, W, FUNCTION.format("REPLACE INTO p VALUES (x, x * 10, 7)")], "INSERT INTO w VALUES (f(1), 10)"),
+    (REPLACES_PARENT, [*CASCADE, W, FUNCTION.format("REPLACE INTO p VALUES (x, x * 10, 7)")], "SELECT f(1)"),
+    (REPLACES_PARENT, [*CASCADE, W, PROCEDURE, ON_INSERT + "CALL q(NEW.a)"], INSERT),
+    (REPLACES_PARENT, [*CASCADE, W, ON_INSERT + REPLACES, "CREATE VIEW vw AS SELECT * FROM w"], "INSERT INTO vw VALUES (1, 10)"),
+    (REPLACES_PARENT, [*CASCADE, VIEW], "REPLACE INTO vp VALUES (1, 10, 7)"),
+    ("incomplete_cascade", [*DEEP, W, ON_INSERT + "DELETE FROM p WHERE id = NEW.a"], INSERT),
+    ("incomplete_cascade", [*DEEP, VIEW], "DELETE FROM vp WHERE id = 1"),
 ]  # fmt: skip
 DELETED = "CREATE TRIGGER c_tr AFTER DELETE ON c FOR EACH ROW INSERT INTO log (a) VALUES (OLD.id)"
 BOTH = "DELETE p, c FROM p JOIN c ON c.p = p.id WHERE p.id = NEW.a"
 BY_ORDER = [
-    ("delete_of_several", [*CASCADE, LOG, W, DELETED, ON_INSERT + BOTH], INSERT),
-    ("update_of_several", JOINED, "UPDATE a JOIN b ON a.k = b.id SET a.v = 1, b.v = 1 WHERE b.v = 0"),
+    ("multi_table_delete", [*CASCADE, LOG, W, DELETED, ON_INSERT + BOTH], INSERT),
+    ("multi_table_update", JOINED, "UPDATE a JOIN b ON a.k = b.id SET a.v = 1, b.v = 1 WHERE b.v = 0"),
 ]  # fmt: skip
 KEPT = [
     # A cascade fires no triggers, on neither.

@@ -31,7 +31,7 @@ def view_chains(servers: ServerFactory, tmp_path: Path) -> Iterator[ViewChains]:
         yield lambda **settings: made.enter_context(ViewChain(servers, "mysql56", tmp_path / "relay", **settings))
 
 
-def stopped(chain: ViewChain, statement: str = REPLACE, reason: str = "replace_of_parent") -> dict[str, Any]:
+def stopped(chain: ViewChain, statement: str = REPLACE, reason: str = "replace_in_parent_table") -> dict[str, Any]:
     """The view stands before a statement, and `view check` says the same."""
     at = chain.source.master_status()
     chain.source.sql(statement, "d")
@@ -95,18 +95,18 @@ ONE_BY_ONE = ["DELETE FROM g WHERE id < 3", "DELETE FROM c WHERE p = 1", "DELETE
 @pytest.mark.parametrize(
     ("more", "statement", "reason", "by_hand"),
     [
-        ([], REPLACE, "replace_of_parent", ["DELETE FROM p WHERE id = 1", "INSERT INTO p VALUES (1, 5)"]),
+        ([], REPLACE, "replace_in_parent_table", ["DELETE FROM p WHERE id = 1", "INSERT INTO p VALUES (1, 5)"]),
         (
             FIRES,
             "INSERT INTO w VALUES (1)",
-            "replace_of_parent",
+            "replace_in_parent_table",
             ["INSERT INTO w VALUES (1)", "DELETE FROM c WHERE p = 1"],
         ),
-        (DEEPER, "DELETE FROM p WHERE id = 1", "cascade_unfinished", ONE_BY_ONE),
+        (DEEPER, "DELETE FROM p WHERE id = 1", "incomplete_cascade", ONE_BY_ONE),
         (
             LOGGED,
             "DELETE p, c FROM p JOIN c ON c.p = p.id WHERE p.id = 1",
-            "delete_of_several",
+            "multi_table_delete",
             ["DELETE FROM p WHERE id = 1"],  # the cascade took the other row before its trigger
         ),
     ],

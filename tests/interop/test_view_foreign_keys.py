@@ -73,31 +73,31 @@ RING = [
 ]
 
 BY_FOREIGN_KEYS = [
-    ("replace_of_parent", CASCADE, "REPLACE INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", CASCADE, "REPLACE p SET id = 1, u = 99"),
-    ("replace_of_parent", CASCADE, "REPLACE INTO d.p SELECT id, u, v + 1 FROM p WHERE id < 3"),
-    ("replace_of_parent", CASCADE, "LOAD DATA INFILE '{}' REPLACE INTO TABLE p (id, u)"),
-    ("replace_of_parent", SET_NULL, "REPLACE INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", SET_NULL, "LOAD DATA INFILE '{}' REPLACE INTO TABLE `p` (id, u)"),
-    ("replace_of_parent", LATER, "REPLACE INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", RENAMED, "REPLACE INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", ELSEWHERE, "REPLACE INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", ITSELF, "REPLACE INTO p VALUES (1, NULL)"),
-    ("cascade_unfinished", DEEP, "DELETE FROM p WHERE id = 1"),
-    ("cascade_unfinished", DEEP, "DELETE x FROM p x JOIN c ON c.p = x.id"),
-    ("replace_of_parent", CASCADE, "/*!40000REPLACE*/ INTO p VALUES (1, 10, 5)"),
-    ("replace_of_parent", CASCADE, f"/* {'of an application ' * 300} */ REPLACE INTO p VALUES (1, 10, 5)"),
-    ("cascade_unfinished", DEEP, "DELETE p FROM p JOIN (SELECT 1 AS id) AS few ON few.id = p.id"),
-    ("cascade_unfinished", [*DEEP, "CREATE VIEW w AS SELECT * FROM p WHERE id = 1"], "DELETE FROM w"),
-    ("cascade_unfinished", TWO_WAYS, "DELETE FROM p WHERE id = 1"),
-    ("cascade_unfinished", RING, "DELETE FROM p WHERE id = 1"),
+    ("replace_in_parent_table", CASCADE, "REPLACE INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", CASCADE, "REPLACE p SET id = 1, u = 99"),
+    ("replace_in_parent_table", CASCADE, "REPLACE INTO d.p SELECT id, u, v + 1 FROM p WHERE id < 3"),
+    ("replace_in_parent_table", CASCADE, "LOAD DATA INFILE '{}' REPLACE INTO TABLE p (id, u)"),
+    ("replace_in_parent_table", SET_NULL, "REPLACE INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", SET_NULL, "LOAD DATA INFILE '{}' REPLACE INTO TABLE `p` (id, u)"),
+    ("replace_in_parent_table", LATER, "REPLACE INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", RENAMED, "REPLACE INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", ELSEWHERE, "REPLACE INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", ITSELF, "REPLACE INTO p VALUES (1, NULL)"),
+    ("incomplete_cascade", DEEP, "DELETE FROM p WHERE id = 1"),
+    ("incomplete_cascade", DEEP, "DELETE x FROM p x JOIN c ON c.p = x.id"),
+    ("replace_in_parent_table", CASCADE, "/*!40000REPLACE*/ INTO p VALUES (1, 10, 5)"),
+    ("replace_in_parent_table", CASCADE, f"/* {'of an application ' * 300} */ REPLACE INTO p VALUES (1, 10, 5)"),
+    ("incomplete_cascade", DEEP, "DELETE p FROM p JOIN (SELECT 1 AS id) AS few ON few.id = p.id"),
+    ("incomplete_cascade", [*DEEP, "CREATE VIEW w AS SELECT * FROM p WHERE id = 1"], "DELETE FROM w"),
+    ("incomplete_cascade", TWO_WAYS, "DELETE FROM p WHERE id = 1"),
+    ("incomplete_cascade", RING, "DELETE FROM p WHERE id = 1"),
 ]  # fmt: skip
 
 LOG = "CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, a INT)"
 LOGGED = "CREATE TRIGGER {0}_tr AFTER DELETE ON {0} FOR EACH ROW INSERT INTO log (a) VALUES (OLD.id)"
 BY_ORDER = [
-    ("delete_of_several", [*CASCADE, LOG, LOGGED.format("c")], "DELETE p, c FROM p JOIN c ON c.p = p.id WHERE p.id = 1"),
-    ("delete_of_several", [*CASCADE, LOG, LOGGED.format("c")], "DELETE FROM p, c USING p LEFT JOIN c ON c.p = p.id WHERE p.id = 1"),
+    ("multi_table_delete", [*CASCADE, LOG, LOGGED.format("c")], "DELETE p, c FROM p JOIN c ON c.p = p.id WHERE p.id = 1"),
+    ("multi_table_delete", [*CASCADE, LOG, LOGGED.format("c")], "DELETE FROM p, c USING p LEFT JOIN c ON c.p = p.id WHERE p.id = 1"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ GTIDS_56 = ("--gtid-mode=ON", "--enforce-gtid-consistency", "--log-slave-updates
 GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 
 
-@pytest.mark.parametrize(("own", "reason"), [(True, "uuid_in_use"), (False, "gtids_not_named")])
+@pytest.mark.parametrize(("own", "reason"), [(True, "uuid_in_use"), (False, "executed_gtids_missing")])
 def test_a_view_stops_before_a_number_is_given_twice_or_a_transaction_sent_twice(
     servers: ServerFactory, tmp_path: Path, own: bool, reason: str
 ) -> None:

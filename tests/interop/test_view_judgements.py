@@ -38,7 +38,7 @@ NEWER = 90704
         ("INSERT INTO i SELECT 1, v FROM m ON DUPLICATE KEY UPDATE v = VALUES(v)", "row_order"),
         ("INSERT INTO i SELECT 1, LEFT(GROUP_CONCAT(v), 2) FROM m", "row_order"),
         ("UPDATE IGNORE m SET a = a + 1", "row_order"),
-        ("UPDATE m STRAIGHT_JOIN n ON m.a = n.a SET w = 50", "failed_half_way"),
+        ("UPDATE m STRAIGHT_JOIN n ON m.a = n.a SET w = 50", "statement_failed_partway"),
     ],
 )
 def test_without_the_rule_innodb_ends_with_other_rows(trial: TrialFactory, statement: str, reason: str) -> None:

@@ -87,7 +87,7 @@ def test_a_transaction_that_mixes_engines_is_split(
 
 @pytest.mark.parametrize(
     ("statement", "reason"),
-    [("DELETE FROM d.m LIMIT 1", "row_order"), ("INSERT INTO d.m VALUES (-1, 1), (-1, 2)", "failed_half_way")],
+    [("DELETE FROM d.m LIMIT 1", "row_order"), ("INSERT INTO d.m VALUES (-1, 1), (-1, 2)", "statement_failed_partway")],
 )
 def test_what_innodb_does_otherwise_stops_the_view(
     servers: ServerFactory, tmp_path: Path, statement: str, reason: str

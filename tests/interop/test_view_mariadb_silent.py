@@ -85,8 +85,8 @@ CASES: Final[dict[str, Sequence[str]]] = {
 }
 ACCESS_DENIED: Final = 1045
 STOPPED: Final = {
-    "a lower number of a domain is passed over": "sequence_not_rising",
-    "a column that REPLACE gives its default keeps its value": "replaced_row_not_whole",
+    "a lower number of a domain is passed over": "sequence_not_increasing",
+    "a column that REPLACE gives its default keeps its value": "partial_replace_image",
     "an empty text stays one": "sql_mode_not_in_target",
     "a trigger's function gives another value": "statement_differs_in_target",
 }

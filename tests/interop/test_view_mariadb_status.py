@@ -13,10 +13,10 @@ import pytest
 
 from deploy.servers import Server
 from protocol.binlog.event_type import EventType
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import CRC_BYTES, HEADER_BYTES, MAGIC, events_of
 from tests.support.chain import wait_until

@@ -69,7 +69,7 @@ def test_a_replica_has_the_foreign_keys_that_the_source_made(trial: TrialFactory
 @pytest.mark.parametrize("work", NOT_KNOWN)
 def test_where_the_text_does_not_tell_what_the_source_made_the_view_stops(trial: TrialFactory, work: list[str]) -> None:
     here = trial()
-    assert reason_of(MysqlRules(settings()), here.write([*DATABASE, *work])).name == "definition_not_understood"
+    assert reason_of(MysqlRules(settings()), here.write([*DATABASE, *work])).name == "definition_not_parsed"
 
 
 @pytest.mark.parametrize("work", COMMENTED)
@@ -78,7 +78,7 @@ def test_a_foreign_key_in_a_comment_would_differ_and_the_view_stops(trial: Trial
     file = here.write([*DATABASE, *work])
     assert here.apply(AsItIs(), file) == 0
     assert rules_of_keys(here.source) != rules_of_keys(here.replica)
-    assert reason_of(MysqlRules(settings()), file).name == "definition_not_understood"
+    assert reason_of(MysqlRules(settings()), file).name == "definition_not_parsed"
 
 
 def test_what_the_source_makes_of_a_key_without_checks_hangs_on_how_it_alters_the_table(trial: TrialFactory) -> None:

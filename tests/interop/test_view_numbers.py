@@ -62,11 +62,11 @@ def test_a_view_that_is_made_again_behind_purged_files_gives_each_transaction_th
         shutil.rmtree(chain.view_directory())
         chain.relay.start()
         stop = chain.wait_stopped()
-        assert (stop["reason"], stop["file"]) == ("numbers_unknown", oldest_kept), stop
+        assert (stop["reason"], stop["file"]) == ("gtid_number_unknown", oldest_kept), stop
         assert not list(chain.view_directory().glob("mysql-bin.0*[0-9]"))
         told = stop["advice"]
         listed = chain.relay.command("view", "list")
-        assert "numbers_unknown" in listed.stdout, listed.stdout
+        assert "gtid_number_unknown" in listed.stdout, listed.stdout
         chain.relay.stop()
     found = START.search(told)
     assert found is not None, told

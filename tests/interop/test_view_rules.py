@@ -191,7 +191,7 @@ def test_without_the_rule_innodb_loses_what_a_failed_statement_had_done(trial: T
     assert here.tables(here.replica)["m"] == [(1, 1)]
     assert here.tables(here.source)["m"] == [(1, 1), (2, 2)]
     reason = reason_of(MysqlRules(settings(engines="innodb")), file)
-    assert (reason.name, reason.error) == ("failed_half_way", 0)
+    assert (reason.name, reason.error) == ("statement_failed_partway", 0)
     here = trial()
     assert here.apply(MysqlRules(settings()), here.write(work)) == 0
     assert here.equal

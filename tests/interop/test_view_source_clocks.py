@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.servers import Server
-from relay.dependencies.tables_file import read_tables
+from relay.view.dependencies.tables_file import read_tables
 from relay.view.generations.view_generations import made_generations
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import named_view

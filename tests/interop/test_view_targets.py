@@ -12,12 +12,13 @@ import pymysql
 import pytest
 
 from deploy.servers import BinlogPosition, Server
-from relay.view.rules.group import CannotBeKept, Copy, GroupRules, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, GroupRules, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.known.target_collations import collation_name
 from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port

@@ -76,7 +76,7 @@ def test_a_view_stops_where_a_replica_of_the_mirror_keeps_something(
             wait_until(lambda: relay.logged("view_stopped"), "the view's stop")
             (stopped,) = relay.logged("view_stopped")
             assert (stopped["reason"], stopped["file"], stopped["offset"]) == (
-                "group_without_end",
+                "unfinished_transaction",
                 "mysql-bin.000001",
                 len(first),
             )
@@ -116,9 +116,13 @@ def test_a_view_stops_where_the_source_could_not_write_the_rest_and_went_on(
         assert tables(of_mirror) == {"m": [], "i": [(1,), (9,)]}
         wait_until(lambda: relay.logged("view_stopped"), "the view's stop")
         (stopped,) = relay.logged("view_stopped")
-        assert (stopped["reason"], stopped["file"], stopped["offset"]) == ("group_without_end", "mysql-bin.000002", 4)
+        assert (stopped["reason"], stopped["file"], stopped["offset"]) == (
+            "unfinished_transaction",
+            "mysql-bin.000002",
+            4,
+        )
         checked = relay.command("view", "check", "gtid")
-        assert (checked.returncode, "group_without_end" in checked.stdout) == (1, True)
+        assert (checked.returncode, "unfinished_transaction" in checked.stdout) == (1, True)
         of_view.attach("127.0.0.1", relay.port, "viewer", REPLICA_PASSWORD, auto_position=1)
         wait_until(lambda: of_view.sql("SELECT @@GLOBAL.gtid_executed") == [(f"{UUID}:1-3",)], "all before it")
         relay.stop()

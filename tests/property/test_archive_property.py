@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from protocol.position import Position
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive_inspection.listing import list_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 

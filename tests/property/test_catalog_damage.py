@@ -13,8 +13,6 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import count_ledger, list_archive, read_ledger, rebuild_archive
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, FileLayer
@@ -25,6 +23,8 @@ from relay.archive.storage.ledger_kinds import (
     LEDGER_TEXT_REMADE,
 )
 from relay.archive.storage.origin import Origin
+from relay.archive_inspection.listing import count_ledger, list_archive, read_ledger, rebuild_archive
+from relay.archive_inspection.verify import verify_generations
 from tests.support.archive_filling import append_all, fill
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 

@@ -11,9 +11,9 @@ from protocol.binlog.table_map import MapColumn, UnknownColumnType, decode_table
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
 from relay.schema_history.tables.source_table import Column, Table
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.mariadb_table import TABLE_ID, known_tables, source_map
 
 HEAD = TABLE_ID.to_bytes(6, "little") + b"\x01\x00"
@@ -121,7 +121,7 @@ def test_damaged_rows_are_other_rows_or_stop_the_view_by_name(
     try:
         made = table.rows(event_type, bytes(damaged[: data.draw(st.integers(0, len(damaged)))]))
     except CannotBeKept as stopped:
-        assert stopped.reason.name in ("group_malformed", "group_too_large")
+        assert stopped.reason.name in ("malformed_transaction", "transaction_too_large")
     else:
         assert made[0] == event_type + 7
 
@@ -143,5 +143,5 @@ def test_any_bytes_are_a_table_map_or_stop_the_view_by_name(data: bytes) -> None
         known_tables().convert_map(body)
     except CannotBeKept as stopped:
         assert stopped.reason.name in (
-            "group_malformed", "column_type_not_in_target", "old_temporal_format", "decimal_scale", "sequence_unknown",
+            "malformed_transaction", "column_type_not_in_target", "old_temporal_format", "decimal_scale", "sequence_unknown",
         )  # fmt: skip

@@ -5,8 +5,8 @@ import contextlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.statement_translation import translate_statement
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, context_of
 
 Texts = st.SearchStrategy[str]

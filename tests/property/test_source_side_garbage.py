@@ -55,7 +55,7 @@ def logged_in() -> SourceSide:
 def told(event: Event) -> object:
     """What can be compared: two errors of the same words are not equal."""
     if isinstance(event, Closed) and event.error is not None:
-        return type(event.error), event.error.number, event.error.message
+        return type(event.error), event.error.number, event.error.what
     return event
 
 
@@ -199,7 +199,7 @@ def test_a_statement_is_answered_or_refused(text: str) -> None:
     try:
         answer_statement(text, StatementSession(FACTS, 1), 0.0, in_a_thread=True)
     except StatementRefused as error:
-        assert len(error.message.encode()) < 511
+        assert len(error.what.encode()) < 511
 
 
 @given(st.lists(st.sampled_from(["SELECT", "SET", "@a", "=", "(", ")", ",", "1", "'x'", "@@server_id", "AS", "LIMIT"])))

@@ -104,7 +104,7 @@ def test_a_statement_with_a_piece_replaced_is_answered_or_refused(
         answer = answer_statement(changed, session, NOW)
     except StatementRefused as error:
         assert error.number > 1000
-        assert len(error.message.encode()) < 511
+        assert len(error.what.encode()) < 511
         return
     if isinstance(answer, Rows):
         result_payloads(answer, session.encoding, session.status)

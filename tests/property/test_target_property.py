@@ -10,9 +10,9 @@ from protocol.binlog.format_description import FormatDescription
 from protocol.binlog.query import Query, decode_execute_load_query, decode_query
 from protocol.binlog.status_variables import decode_status, encode_status
 from protocol.binlog.table_map import decode_table_map
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.settings import TARGETS
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.target_groups import Event, made_for, rows
 
 FORMAT = FormatDescription(4, "9.7.4", 0, 19, bytes.fromhex(

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from relay.view.rules.group import CannotBeKept, Copy, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from tests.support.rule_groups import XID, Item, Rows, RuleRun, Statement, settings

@@ -19,7 +19,7 @@ from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
 from relay.view import translation
 from relay.view.inspect.stops_ahead import find_stops
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -74,7 +74,8 @@ def in_one_go(archive: AnyArchive) -> Made:
                 ):
                     out += room[:count]
                 break
-            except ViewStopped as stop:
+            except ViewStopped as stopped:
+                stop = stopped.stop
                 made.stops.append((file.name, stop.offset))
                 skips[stop.offset] = stop.group_stop
                 state = one.checkpoint()

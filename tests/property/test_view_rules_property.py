@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from protocol.sql.lexer import sql_tokens
 from relay.view.rules.definition_rules import define
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support import rule_groups
 from tests.support.event_stream import query_body
 from tests.support.rule_groups import STATUS, XID, Item, RuleRun, Statement
@@ -106,7 +106,7 @@ def test_a_replica_ends_with_the_tables_of_the_source(statements: list[str], end
     try:
         groups = _RULES[engines].plan("BEGIN", *statements, last)
     except CannotBeKept as error:
-        assert error.reason.name == "rollback_unclear"
+        assert error.reason.name == "uncertain_rollback"
         assert end == "ROLLBACK" or any(text.startswith("ROLLBACK TO") for text in statements)
         return
     assert groups

@@ -44,7 +44,6 @@ from relay.schema_history.tables.ddl_statement import (
 from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.group_parts import control_part
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.rows import replaced_rows
@@ -72,6 +71,7 @@ from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement import statement_kind
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
 from relay.view.rules.targets.target_query import TargetQuery
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
 from tests.support.event_stream import query_body, raw_event
 from tests.support.kernel_builds import imported_kernel, uncompiled_kernel
@@ -82,6 +82,22 @@ HISTORY: Final = b"\x1e"
 """Between the statements of a history, which is kept as one statement."""
 _UTF8MB4: Final = 45
 Read = Callable[[bytes, Setting], Any]
+_RECORDED_NAMES: Final = {
+    "unknown_table_definition": "statement_over_unknown_table",
+    "statement_failed_partway": "failed_half_way",
+    "replace_in_parent_table": "replace_of_parent",
+    "incomplete_cascade": "cascade_unfinished",
+    "multi_table_delete": "delete_of_several",
+    "multi_table_update": "update_of_several",
+    "statement_not_parsed": "statement_not_readable",
+    "definition_not_parsed": "definition_not_understood",
+}
+"""The names that stops had when the recording was made."""
+
+
+def _stop(error: CannotBeKept) -> dict[str, Any]:
+    reason = error.reason
+    return {"stop": _RECORDED_NAMES.get(reason.name, reason.name), "error": reason.error}
 
 
 class Servers(Enum):
@@ -123,7 +139,7 @@ class Reader:
         try:
             return self.read(statement, setting)
         except CannotBeKept as error:
-            return {"stop": error.reason.name, "error": error.reason.error}
+            return _stop(error)
         except (NotSure, NotReadable):
             return {"stop": "not sure"}
         except StatementRefused as error:
@@ -575,7 +591,7 @@ def _view(statement: bytes, setting: Setting) -> Any:
             made = define(query, settings, TableEngines({"*": "InnoDB"}))
             found[engines] = made if made != statement else "same"
         except CannotBeKept as error:
-            found[engines] = {"stop": error.reason.name, "error": error.reason.error}
+            found[engines] = _stop(error)
     known = TableEngines()
     learn(known, query)
     return found | {"learned": json.loads(known.state() or b"null")}
@@ -622,7 +638,7 @@ def _older(statement: bytes, setting: Setting) -> Any:
             text = "same" if made.text == statement else made.text
             found[target] = text, [(code, value.hex()) for code, value in decode_status(made.status_variables).items()]
         except CannotBeKept as error:
-            found[target] = {"stop": error.reason.name, "error": error.reason.error}
+            found[target] = _stop(error)
     return found
 
 
@@ -694,7 +710,7 @@ def _engines_of_history(history: bytes, setting: Setting) -> Any:
             made = define(query, settings, engines)
             found.append("same" if made == statement else made)
         except CannotBeKept as error:
-            found.append({"stop": error.reason.name})
+            found.append({"stop": _stop(error)["stop"]})
         learn(engines, query)
     return found, json.loads(engines.state() or b"null")
 
@@ -721,5 +737,5 @@ def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
             )  # fmt: skip
             found.append([made.left_out, *("same" if one == statement else one for one in made.texts)])
         except CannotBeKept as error:
-            found.append({"stop": error.reason.name})
+            found.append({"stop": _stop(error)["stop"]})
     return found, tables.state().decode().splitlines()

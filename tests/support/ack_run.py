@@ -22,7 +22,7 @@ from typing import Final
 import pymysql.err
 
 from deploy.servers import SERVERS, Server
-from relay.archive.inspect.listing import list_archive, rebuild_archive
+from relay.archive_inspection.listing import list_archive, rebuild_archive
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
 from tests.support.semi_sync import wait_clients, waiting_source

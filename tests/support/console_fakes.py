@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from protocol.commands import RegisterSlave
+from protocol.errors import StatementRefused
 from protocol.statements import SourceFacts
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
 from relay.process.memory_budget import MemoryBudget
-from relay.upstream.control import SourceChange, SourceRefused
+from relay.upstream.control import SourceChange
 from relay.upstream.source.source_status import SourceStatus
 
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
@@ -113,7 +114,7 @@ class FakeSource:
     def __init__(self, status: SourceStatus = FOLLOWING) -> None:
         self.now = status
         self.changes: list[SourceChange] = []
-        self.refusal: SourceRefused | None = None
+        self.refusal: StatementRefused | None = None
 
     @property
     def running(self) -> bool:

@@ -31,11 +31,11 @@ from protocol.auth.account import Account
 from protocol.position import is_binlog_name
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger, rebuild_archive
-from relay.archive.inspect.scrub import Scrub
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import LOCK_NAME
+from relay.archive_inspection.listing import read_ledger, rebuild_archive
+from relay.archive_inspection.scrub import Scrub
+from relay.archive_inspection.verify import verify_archive
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from deploy.servers import SERVERS, Server
-from relay.audit.decode.levels import read_split
-from relay.audit.decode.read_options import ReadOptions
-from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.series_files import NothingToRead, find_files
-from relay.audit.plan.splits import plan
-from relay.audit.plan.store import LocalStore
-from relay.audit.plan.wanted import Wanted
+from relay.binlog_tables.decode.levels import read_split
+from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.series_files import NothingToRead, find_files
+from relay.binlog_tables.plan.splits import plan
+from relay.binlog_tables.plan.store import LocalStore
+from relay.binlog_tables.plan.wanted import Wanted
 from relay.schema_history.table_agreement import tables_agree
 from relay.schema_history.tables.source_table import Column, Table
 from tests.support.ddl_histories import DdlHistory, TrueRow, differences, true_tables

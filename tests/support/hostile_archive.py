@@ -7,12 +7,12 @@ from pathlib import Path
 
 from protocol.errors import Malformed
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import LOCK_NAME
-from relay.audit.arrow import read
-from relay.audit.plan.series_files import NothingToRead
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.verify import verify_archive
+from relay.binlog_tables.arrow import read
+from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import ReceiveBufferPool

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from relay.audit.arrow import read
+from relay.binlog_tables.arrow import read
 from tests.support.fake_source import FakeSource
 from tests.support.free_port import free_port
 from tests.support.hostile_binlogs import HostileSeries, hostile_series

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from deploy.servers import SERVERS, BinlogPosition, Server
 from protocol.binlog.schema.collation_names import plain_collation
-from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.store import LocalStore
-from relay.schema_history.foreign_key_query import ForeignKeyQuery
-from relay.schema_history.information_schema import schemas_of, tables_of
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.store import LocalStore
 from relay.schema_history.table_agreement import keys_agree, tables_agree
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
+from relay.upstream.schema.information_schema import schemas_of, tables_of
 from relay.upstream.source.answer_bound import ORDINARY, AnswerBound
 from tests.support.ddl_histories import DdlHistory, quoted, text
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.statement.known_program import KnownProgram
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
 from relay.view.rules.tables.foreign_keys import References
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 
 MARIADB_10 = "10.11.19-MariaDB-log"
 MARIADB_11 = "11.8.6-MariaDB-log"

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from protocol.binlog.table_map import MapColumn
 from protocol.wire import lenenc_bytes, lenenc_int
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 
 INT: Final = MapColumn(3)
 BIGINT: Final = MapColumn(8)

@@ -10,8 +10,8 @@ from typing import Any
 import structlog.testing
 
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from relay.config import load_config
 from relay.service.app import Relay
 from relay.service.view_service import OpenOne

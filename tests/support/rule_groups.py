@@ -9,9 +9,10 @@ from uuid import UUID
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, New, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import Copy, GroupEvent, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.binlog_builder import ALONE, BinlogBuilder
 from tests.support.event_stream import query_body
 from tests.support.view_writer import groups_of

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deploy.servers import Server
-from relay.archive.inspect.listing import read_ledgers
+from relay.archive_inspection.listing import read_ledgers
 from tests.support.chain import purge_before_newest, wait_for_checkpoint, wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line

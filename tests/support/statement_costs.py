@@ -20,9 +20,10 @@ from relay.feed.statements.logged_changes import logged_changes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.view.rules.group import CannotBeKept, GroupRules
+from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.stop_reason import CannotBeKept
 from relay.view.view_rules import rules_of
 from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, context_of, told
 from tests.support.rule_groups import STATUS

@@ -10,9 +10,10 @@ from protocol.binlog.gtid_event import Gtid, encode_gtid
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.status_variables import SQL_MODE, decode_status, encode_status
-from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 
 UUID_OF_SOURCE: Final = UUID("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
 STRICT: Final = 0x45A00020

@@ -11,7 +11,7 @@ import pymysql
 
 from deploy.servers import BinlogPosition, Server
 from protocol.position import Position
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace

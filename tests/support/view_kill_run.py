@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from deploy.servers import Server
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.binlog_comparison import differences
 from tests.support.chain import wait_until
 from tests.support.crash_run import MixedWriter

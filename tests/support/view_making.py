@@ -51,7 +51,7 @@ async def made_view(mirror: Archive, wanted: ViewSettings, *, is_fault_wanted: b
     finally:
         stop = view.status.stop
         await view.close()
-        assert is_fault_wanted or stop is None or stop.reason.name != "view_fault", stop
+        assert is_fault_wanted or stop is None or stop.reason.name != "internal_error", stop
 
 
 async def until(view: View, reached: Callable[[ViewStatus], bool], longest_s: float = 20.0) -> ViewStatus:

@@ -9,7 +9,7 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.view.rules.group import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.view_writer import VIEW_UUID, Plans, ViewWriter, groups_of

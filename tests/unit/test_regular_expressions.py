@@ -33,15 +33,21 @@ from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import read_tables, written_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.stops.stop_reason import CannotBeKept
 
-OF_LIBRARIES: Final = {"relay.audit": ("pyarrow", "pyspark"), "relay.feed": ("duckdb", "pyarrow")}
+OF_LIBRARIES: Final = {
+    "relay.audit": ("pyarrow", "pyspark"),
+    "relay.binlog_tables": ("pyarrow",),
+    "relay.feed": ("duckdb", "pyarrow"),
+    "relay.report": ("jinja2", "pygal"),
+    "relay.spark": ("duckdb", "pyarrow", "pyspark"),
+}
 PACKAGES: Final = (
     *("protocol", "relay.admin", "relay.schema_history", "relay.view"),
     *(name for name, needed in OF_LIBRARIES.items() if all(map(find_spec, needed))),

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 import pytest
 
 from protocol.capabilities import OFFERED, Capability
-from protocol.errors import Malformed, Truncated, sqlstate_of
+from protocol.errors import AnsweredError, Malformed, Truncated, sqlstate_of
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload
 from protocol.gtid.codec import decoded_bytes, encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
@@ -188,15 +188,15 @@ def test_text_is_never_cut_inside_a_character(limit: int) -> None:
 
 
 def test_an_error_carries_its_sqlstate() -> None:
-    assert err_payload(1045, "no") == b"\xff\x15\x04#28000no"
+    assert err_payload(AnsweredError(1045, "no")) == b"\xff\x15\x04#28000no"
 
 
 def test_an_error_instead_of_a_greeting_carries_none() -> None:
-    assert err_payload(1040, "no", with_sqlstate=False) == b"\xff\x10\x04no"
+    assert err_payload(AnsweredError(1040, "no"), with_sqlstate=False) == b"\xff\x10\x04no"
 
 
 def test_an_errors_text_is_cut_to_what_clients_hold() -> None:
-    assert len(err_payload(1105, "x" * 1000)) == 9 + 511
+    assert len(err_payload(AnsweredError(1105, "x" * 1000))) == 9 + 511
 
 
 def test_an_error_without_a_state_of_its_own_has_hy000() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from protocol.errors import RelayError
+
 _MOST_PATTERN: Final = 256
 _MOST_TEXT: Final = 4096
 _MOST_DEPTH: Final = 16
@@ -34,7 +36,7 @@ Spend = Callable[[int], object]
 """Is told steps of work (a tenth of a microsecond each) before they are done, and may raise."""
 
 
-class RegexpRefused(Exception):
+class RegexpRefused(RelayError):
     """A pattern that is none, or is not understood here."""
 
 

@@ -7,7 +7,7 @@ before it is done.
 
 from typing import Final
 
-from protocol.errors import ErrorCode, StatementRefused
+from protocol.errors import ErrorCode, RelayError, StatementRefused
 
 STEPS_ON_THE_LOOP: Final = 60_000
 STEPS_IN_A_THREAD: Final = 20_000_000
@@ -16,7 +16,7 @@ STEPS_IN_A_THREAD: Final = 20_000_000
 _CHARACTERS_A_STEP: Final = 8
 
 
-class TooMuchForTheLoop(Exception):
+class TooMuchForTheLoop(RelayError):
     """The statement is more work than the event loop has time for: it is answered in a thread."""
 
 

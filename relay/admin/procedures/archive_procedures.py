@@ -7,7 +7,7 @@ from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, Rows
 from protocol.statements.requests import RepairFiles
 from relay.archive.archive import Archive
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.config import DirectorySource, ServerSource
 from relay.repair.file_origin import FileOrigin, origin_of
 from relay.repair.repair import RepairRefused, RunningRepair

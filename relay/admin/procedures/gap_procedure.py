@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
-from protocol.errors import StatementRefused
 from protocol.position import Position
 from protocol.resultset import Column, Rows
 from protocol.statements.requests import AcceptGap
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.storage.replica_marks import ReplicaIdentity, SentPlace
 from relay.downstream.connection.client_status import ClientStatus
-from relay.upstream.control import SourceRefused
 
 _SHOWN_CHARACTERS: Final = 2000
 
@@ -21,7 +19,7 @@ class GapAcceptor(Protocol):
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """Raises: SourceRefused."""
+        """Raises: StatementRefused."""
 
 
 async def accept_gap(
@@ -32,10 +30,7 @@ async def accept_gap(
     Raises: StatementRefused.
     """
     to = Position(request.file, request.offset) if request.file else None
-    try:
-        gap, has_begun = await source.accept_gap(to, by, list(_sent(connected, newest)))
-    except SourceRefused as error:
-        raise StatementRefused(error.number, error.text) from error
+    gap, has_begun = await source.accept_gap(to, by, list(_sent(connected, newest)))
     state = "the archive goes on there" if has_begun else "decided; SHOW REPLICA STATUS tells why it has not begun yet"
     rows = [*gap_lines(gap), ("State", state)]
     return Rows((Column.text("What", 24), Column.text("Is", 4096)), tuple(rows))

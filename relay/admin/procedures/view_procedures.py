@@ -16,7 +16,7 @@ from relay.fairness.client_threads import in_turn
 from relay.process.background import run_to_end
 from relay.view.inspect.named_view import NamedView, named_view
 from relay.view.rules.settings import ViewSettings
-from relay.view.shown_view import ShownView, named_stop_text, stop_text
+from relay.view.shown_view import ShownView
 from relay.view.unopened_view import UnopenedView
 from relay.view.view_place import InsideTransaction, PlaceUnknown
 
@@ -63,7 +63,7 @@ def _unopened_line(view: UnopenedView) -> tuple[Value, ...]:
         "",
         "",
         "",
-        named_stop_text(status.stop),
+        status.stop.named_message,
     )
 
 
@@ -82,7 +82,7 @@ def _line(view: RunningView) -> tuple[Value, ...]:
         str(status.behind_bytes),
         status.waits.told() if status.waits is not None else "",
         status.left_out.told() if status.left_out is not None else "",
-        named_stop_text(status.stop) if status.stop is not None else "",
+        status.stop.named_message if status.stop is not None else "",
     )
 
 
@@ -154,7 +154,7 @@ async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, 
 
 def not_opened(view: UnopenedView) -> StatementRefused:
     """What is asked of a view that is not open."""
-    return _refused(f"The view {view.settings.name} is not open: {stop_text(view.status.stop)}")
+    return _refused(f"The view {view.settings.name} is not open: {view.status.stop.message}")
 
 
 def _view(views: Mapping[str, ListedView], name: str) -> RunningView:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ExitCode
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog_faults import is_damage
 from relay.archive.catalog.catalog_layout import EARLIER, KEEPS_TEXT, LAYOUT, MARKS, SCHEMA, SUMMED, is_newer
@@ -67,6 +68,8 @@ class CatalogUnreadable(ArchiveError):
 
 class CatalogNewer(ArchiveError):
     """`catalog.sqlite` was written by a later version, which may keep in the archive what this one would not look after."""
+
+    exit_code = ExitCode.WRONG_USE
 
     def __init__(self, path: Path, layout: int) -> None:
         super().__init__(

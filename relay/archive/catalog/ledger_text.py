@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
+from protocol.errors import RelayError
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file, write_all
 
 _SUM: Final = b',"crc32":"'
@@ -25,7 +26,7 @@ Record = Mapping[str, Any]
 """One line without its checksum."""
 
 
-class LedgerTextLost(Exception):
+class LedgerTextLost(RelayError):
     """`ledger.jsonl` was removed, replaced or shortened since it was written last. `str()` says which."""
 
 

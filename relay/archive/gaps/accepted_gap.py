@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from protocol.errors import Malformed
+from protocol.errors import Malformed, RelayError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.position import Position, binlog_number
@@ -30,7 +30,7 @@ from relay.disk.kept_json import kept_json
 _SHOWN_CHARACTERS: Final = 120
 
 
-class GapUnreadable(Exception):
+class GapUnreadable(RelayError):
     """A record that says nothing, or not all."""
 
 

@@ -14,10 +14,9 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from relay.archive.gaps.accepted_gap import AcceptedGap
-from relay.archive.storage.files import StoredFile
+from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.binlog_file.file_bytes import pieces
-from relay.packed_reads.archive_layer import layer_of
 
 _NOTHING: Final = GtidSet()
 
@@ -41,13 +40,13 @@ class ArchivedPart(NamedTuple):
     checksum: bool
 
 
-def mysql_gtids_in(parts: Iterable[ArchivedPart]) -> GtidSet:
-    """The transactions of MySQL's that stand there. Blocking. Raises: OSError; Malformed."""
+def mysql_gtids_in(layer: FileLayer, parts: Iterable[ArchivedPart]) -> GtidSet:
+    """The GTIDs of a MySQL source's transactions in these parts. Blocking. Raises: OSError; Malformed; ArchiveUnavailable."""
     found = GtidSet()
     for part in parts:
         collector = FileGtidCollector("mysql", checksum=part.checksum)
         collector.begin(part.start)
-        with StoredFile.open(layer_of(part.path.parent), part.path) as stored:
+        with StoredFile.open(layer, part.path) as stored:
             for piece in pieces(stored, part.start, part.stop):
                 collector.take(piece)
         inside = collector.inside()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import RelayError
 from relay.archive.storage.boundary_index import BoundaryIndex, IndexRecord, index_path
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.storage.scan import events_with_groups
@@ -42,7 +43,7 @@ class PositionCheck:
     group: tuple[int, int | None] | None
 
 
-class IndexUnusable(Exception):
+class IndexUnusable(RelayError):
     """NAME.idx is missing, or does not fit its file: make it again."""
 
 

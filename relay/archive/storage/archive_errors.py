@@ -3,6 +3,8 @@
 import errno as errno_numbers
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
+
 DISK_ADVICE: Final = {
     errno_numbers.ENOSPC: "The disk is full: free space or purge archived files; the relay goes on by itself then.",
     errno_numbers.EDQUOT: "The disk quota is used up: raise it or purge archived files; the relay goes on by itself then.",
@@ -14,6 +16,18 @@ NOT_OF_A_FILE: Final = frozenset(
     {errno_numbers.EMFILE, errno_numbers.ENFILE, errno_numbers.ENOMEM, errno_numbers.EINTR, errno_numbers.EAGAIN}
 )
 """Errors of the system that say nothing about the file that was to be opened or read."""
+_NO_PLACE_FOR_IT: Final = frozenset(
+    {
+        errno_numbers.ENOENT,
+        errno_numbers.ENOTDIR,
+        errno_numbers.EACCES,
+        errno_numbers.EPERM,
+        errno_numbers.EROFS,
+        errno_numbers.ENOSPC,
+        errno_numbers.EDQUOT,
+    }
+)
+"""The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right."""
 REPAIR: Final = (
     "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; "
     "replicas that were stopped are started then."
@@ -23,27 +37,17 @@ PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in it
 """The next step where a binlog is missing or damaged."""
 
 
-class ArchiveError(Exception):
-    """Base of the archive's errors. `str()` is one sentence for an operator.
+class ArchiveError(RelayError):
+    """Base of the archive's errors. `file`: a name inside the archive."""
 
-    Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or
-    None), `text` (the finding with its place, no stop at the end), `advice` (the next step, may be empty).
-    """
-
-    def __init__(self, what: str, *, file: str | None = None, offset: int | None = None, advice: str = "") -> None:
-        self.what = what
-        self.file = file
-        self.offset = offset
-        self.advice = advice
-        place = ""
-        if file is not None:
-            place = f" ({file}" + (f", offset {offset})" if offset is not None else ")")
-        self.text = f"{what}{place}"
-        super().__init__(f"{self.text}." + (f" {advice}" if advice else ""))
+    exit_code = ExitCode.ARCHIVE_DAMAGED
+    full_stop = "."
 
 
 class ArchiveLocked(ArchiveError):
     """Another process has this archive directory open."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 class ArchiveWriteError(ArchiveError):
@@ -57,6 +61,8 @@ class ArchiveWriteError(ArchiveError):
         self, what: str, *, file: str | None, offset: int | None, errno: int, advice: str = "", needed_bytes: int = 0
     ) -> None:
         super().__init__(what, file=file, offset=offset, advice=advice)
+        if errno in _NO_PLACE_FOR_IT:
+            self.exit_code = ExitCode.WRONG_USE
         self.errno = errno
         self.needed_bytes = needed_bytes
 
@@ -82,6 +88,7 @@ class ArchiveUnavailable(ArchiveError):
     `is_told`: the log has why already, once for all who meet it.
     """
 
+    exit_code = ExitCode.SOURCE_UNREACHABLE
     is_told = False
 
 

@@ -15,14 +15,14 @@ from protocol.errors import ProtocolError
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.continuity.ledger import gap_before
-from relay.audit.plan.packed_store import store_of
-from relay.audit.report.content import OverTime, ReportTable, Section
-from relay.audit.report.text import moment, span
-from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place, found_at
-from relay.audit.runner.files_read import AuditedHead
 from relay.audit.shared.event_counts import event_counts
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_head import SeriesHead
+from relay.report.content import OverTime, ReportTable, Section
+from relay.report.text import moment, span
+from relay.report.time_steps import time_step
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
 _LONGEST_ROTATE: Final = 4096
@@ -60,7 +60,7 @@ def file_ends(audit: Audit) -> DataFrame:
 
 
 def chain_findings(
-    audit: Audit, heads: list[AuditedHead], ends: dict[str, Row], ledger: list[LedgerRow]
+    audit: Audit, heads: list[SeriesHead], ends: dict[str, Row], ledger: list[LedgerRow]
 ) -> Iterator[AuditFinding]:
     """Whether each file leads to the next. Where the archive went on with another source no file leads to another."""
     missing: list[Place] = []
@@ -124,12 +124,12 @@ def chain_findings(
     )
 
 
-def _of_one_source(heads: list[AuditedHead]) -> Iterator[tuple[AuditedHead, AuditedHead]]:
+def _of_one_source(heads: list[SeriesHead]) -> Iterator[tuple[SeriesHead, SeriesHead]]:
     """Files that follow each other, of the same source."""
     return (pair for pair in pairwise(heads) if pair[0].generation == pair[1].generation)
 
 
-def _rotates_to(audit: Audit, head: AuditedHead, position: int) -> str | None:
+def _rotates_to(audit: Audit, head: SeriesHead, position: int) -> str | None:
     """The file that the Rotate at `position` names; None: it cannot be read, which the reader of all events reports."""
     try:
         reader = store_of(audit.options.archive).open(head.file.path)
@@ -146,7 +146,7 @@ def _rotates_to(audit: Audit, head: AuditedHead, position: int) -> str | None:
         reader.close()
 
 
-def identity_findings(heads: list[AuditedHead], ledger: list[LedgerRow], limit: int) -> Iterator[AuditFinding]:
+def identity_findings(heads: list[SeriesHead], ledger: list[LedgerRow], limit: int) -> Iterator[AuditFinding]:
     """Who wrote each file, and when it was begun, against the file before it. Behind an accepted gap, which is a finding of its
     own, the source is the same one, or is told there."""
     behind_gap = {row.file for row in ledger if row.kind == GAP_ACCEPTED}
@@ -203,11 +203,11 @@ def identity_findings(heads: list[AuditedHead], ledger: list[LedgerRow], limit: 
     )
 
 
-def _server(head: AuditedHead) -> str:
+def _server(head: SeriesHead) -> str:
     return f"before it server {head.server_id} ({head.version})"
 
 
-def files_frame(audit: Audit, heads: list[AuditedHead], ends: dict[str, Row]) -> DataFrame:
+def files_frame(audit: Audit, heads: list[SeriesHead], ends: dict[str, Row]) -> DataFrame:
     """A row for each file."""
     rows = []
     for head in heads:
@@ -221,7 +221,7 @@ def files_frame(audit: Audit, heads: list[AuditedHead], ends: dict[str, Row]) ->
     )
 
 
-def files_section(heads: list[AuditedHead], ends: dict[str, Row], limit: int) -> Section:
+def files_section(heads: list[SeriesHead], ends: dict[str, Row], limit: int) -> Section:
     """The files, and their bytes over time."""
     rows = []
     for head in heads[:limit]:

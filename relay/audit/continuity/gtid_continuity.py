@@ -13,10 +13,10 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.audit.plan.store import Store
 from relay.audit.runner.audit_result import Place
-from relay.audit.runner.files_read import AuditedHead
 from relay.binlog_file.gtids_before import gtids_before
+from relay.binlog_tables.plan.series_head import SeriesHead
+from relay.binlog_tables.plan.store import Store
 
 _SHOWN: Final = 400
 _SHOWN_RANGES: Final = 10
@@ -53,7 +53,7 @@ class GtidReport:
     gaps: dict[str, Ranges] = field(default_factory=dict)
 
 
-def head_state(store: Store, head: AuditedHead) -> GtidSet | GtidList | None:
+def head_state(store: Store, head: SeriesHead) -> GtidSet | GtidList | None:
     """What the file's Previous_gtids or Gtid_list says was executed before it; None: it says nothing that can be read."""
     if head.flavour is None:
         return None

@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from relay.audit.continuity.gtid_continuity import FileRange, GtidReport, compare, head_state
-from relay.audit.plan.packed_store import store_of
-from relay.audit.report.content import ReportTable, Section
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place, found_at
-from relay.audit.runner.files_read import AuditedHead
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_head import SeriesHead
+from relay.report.content import ReportTable, Section
+from relay.report.text import number_of
 
 _MOST_RANGES: Final = 500_000
 
@@ -33,7 +33,7 @@ class Gtids:
     scattered: list[Place]
 
 
-def gtids_of(audit: Audit, transactions: DataFrame, heads: list[AuditedHead]) -> Gtids:
+def gtids_of(audit: Audit, transactions: DataFrame, heads: list[SeriesHead]) -> Gtids:
     """Compares the GTIDs of `transactions` (file, gtid) with each other and with the files' heads."""
     mysql = F.regexp_extract("gtid", _MYSQL_KEY, 1)
     is_mysql = F.col("gtid").contains(":")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, plain_path
-from relay.audit.report.content import ReportTable, Section
+from relay.archive_inspection.listing import read_ledger
 from relay.audit.runner.audit_result import AuditFinding, Place
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import LocalStore, plain_path
+from relay.report.content import ReportTable, Section
 
 # kind -> what it is. Rows of other kinds (a purge, a new name, a source that was given up) are listed, and no findings: nothing
 # of the archive is missing by them.
@@ -34,7 +34,7 @@ GAPS: Final = {
 }
 
 
-def read_ledgers(archive: str, files: list[AuditedFile], *, of_these: bool) -> list[LedgerRow]:
+def read_ledgers(archive: str, files: list[SeriesFile], *, of_these: bool) -> list[LedgerRow]:
     """The ledgers of the archive that holds `files`, of all its sources, oldest first; nothing where they are no archive.
 
     Files of a later source are named as the audit names them. `of_these`: only rows that are about `files`. Raises: ArchiveError.

@@ -6,9 +6,9 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.report.text import moment, span
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place
+from relay.report.text import moment, span
 
 _BACK_NOTED_S: Final = 60
 _BACK_FOUND_S: Final = 3600

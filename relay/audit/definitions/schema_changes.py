@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.audit.definitions.table_differences import table_differences
-from relay.audit.plan.recorded import told_schema
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import Store
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import Store
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.tables.source_table import Table, TableName
 
@@ -34,7 +34,7 @@ class SchemaChange:
         return table_differences(self.before, self.after)
 
 
-def schema_changes(store: Store, files: Sequence[AuditedFile]) -> list[SchemaChange]:
+def schema_changes(store: Store, files: Sequence[SeriesFile]) -> list[SchemaChange]:
     """Every change of a table in these files, in their order. Blocking. Raises: OSError."""
     found: list[SchemaChange] = []
     directories = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
@@ -51,7 +51,7 @@ def schema_changes(store: Store, files: Sequence[AuditedFile]) -> list[SchemaCha
     return found
 
 
-def _of_directory(store: Store, directory: str, held: dict[int, AuditedFile]) -> Iterator[SchemaChange]:
+def _of_directory(store: Store, directory: str, held: dict[int, SeriesFile]) -> Iterator[SchemaChange]:
     newest = held[max(held)]
     schema = told_schema(store, directory or ".", newest.path.rpartition("/")[2], newest.end)
     for place, name in schema.changes():

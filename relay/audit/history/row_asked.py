@@ -3,9 +3,13 @@
 import json
 from dataclasses import dataclass
 
+from protocol.errors import ExitCode, RelayError
 
-class NoSuchRow(Exception):
+
+class NoSuchRow(RelayError):
     """The row cannot be looked for. `str()` says why, and what to type instead."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import Bars, ReportTable, Section, Shares
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit, place_of
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
 from relay.audit.shared.event_counts import VIOLATES, event_counts
+from relay.report.content import Bars, ReportTable, Section, Shares
+from relay.report.text import number_of
 
 _DIFFERS: Final = "stamped AND boundary <> inferred"
 

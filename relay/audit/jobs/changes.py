@@ -5,13 +5,13 @@ from typing import Final
 
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import ReportTable, Section
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 from relay.audit.shared.masked_statement import masked_statement
+from relay.report.content import ReportTable, Section
+from relay.report.text import number_of
 
 _COLUMNS: Final = (
     "file", "position", "transaction", "row", "time", "gtid", "operation", "schema", "table", "before", "after", "statement",

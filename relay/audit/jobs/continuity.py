@@ -13,11 +13,11 @@ from relay.audit.continuity.file_chain import chain_findings, file_ends, files_f
 from relay.audit.continuity.gtid_ranges import gtid_findings, gtid_sections, gtids_of
 from relay.audit.continuity.ledger import ledger_findings, ledger_sections, read_ledgers
 from relay.audit.continuity.times_back import times_back
-from relay.audit.report.text import moment
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
-from relay.audit.runner.files_read import AuditedHead
 from relay.audit.runner.job import Job
+from relay.binlog_tables.plan.series_head import SeriesHead
+from relay.report.text import moment
 
 _TRANSACTIONS: Final = ("file", "start", "last_time", "gtid", "events")
 
@@ -41,7 +41,7 @@ def run(audit: Audit) -> AuditResult:
     return AuditResult(_verdict(heads, ends, broken), findings, sections, {"files": files_frame(audit, heads, ends)})
 
 
-def _verdict(heads: list[AuditedHead], ends: dict[str, Row], broken: list[AuditFinding]) -> str:
+def _verdict(heads: list[SeriesHead], ends: dict[str, Row], broken: list[AuditFinding]) -> str:
     if not heads:
         return "No file was read."
     first, last = heads[0], heads[-1]

@@ -12,16 +12,16 @@ from pyspark.sql import functions as F
 
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.definitions.table_differences import table_differences
-from relay.audit.plan.packed_store import store_of
 from relay.audit.readiness.checks import shown
-from relay.audit.report.content import Bars, Kind, OverTime, ReportTable, Section
-from relay.audit.report.text import number_of
-from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.statement_tables import defined_thing, named_table
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.report.content import Bars, Kind, OverTime, ReportTable, Section
+from relay.report.text import number_of
+from relay.report.time_steps import time_step
 from relay.schema_history.tables.source_table import Table
 
 _SHOWN_STATEMENT: Final = 400

@@ -6,14 +6,14 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from relay.audit.history.row_asked import key_text
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.recorded import told_schema
-from relay.audit.report.content import Bars, ReportTable, Section
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.report.content import Bars, ReportTable, Section
+from relay.report.text import number_of
 
 _COLUMNS: Final = ("time", "schema", "table", "operation", "before", "after", "finding")
 _OF_TABLE: Final = 10

@@ -9,8 +9,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from relay.audit.readiness.checks import shown
-from relay.audit.report.content import Bars, ReportTable, Section, Shares
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
@@ -18,6 +16,8 @@ from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.engines import EngineSpan
 from relay.audit.shared.group_engines import ChangedGroups, changed_groups
 from relay.audit.shared.statement_tables import changed_table
+from relay.report.content import Bars, ReportTable, Section, Shares
+from relay.report.text import number_of
 
 _STATEMENT_HEAD: Final = 300
 

@@ -12,12 +12,12 @@ from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.view_stops import left_out_section, view_cases, view_section, view_stops, view_stops_frame
 from relay.audit.readiness.check import MARIADB, MIGRATION, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
-from relay.audit.report.content import Bars, Fact, ReportTable, Section
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
 from relay.audit.runner.job import Job
 from relay.audit.shared.table_keys import mapped_tables
+from relay.report.content import Bars, Fact, ReportTable, Section
+from relay.report.text import number_of
 from relay.view.inspect.stops_ahead import StopsFound
 from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -112,7 +112,7 @@ def _result(
             check.name,
             _SEVERITIES[check.effect],
             check.title,
-            f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice} Source: {check.source}.",
+            f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice}{_of_view(check)} Source: {check.source}.",
             totals[check.name],
             [Place(row["file"], row["position"], row["text"], row["time"], row["count"]) for row in places[check.name]],
         )
@@ -135,6 +135,10 @@ def _result(
         ],
         {"cases_by_check": totals},
     )
+
+
+def _of_view(check: Check) -> str:
+    return f" A [[view]] that stops there names it {check.stop}." if check.stop else ""
 
 
 def _effects(checks: list[Check]) -> Column:

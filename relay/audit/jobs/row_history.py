@@ -12,16 +12,16 @@ from pyspark.sql.types import StringType, StructField, StructType
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import NoSuchRow, RowAsked, key_text
-from relay.audit.plan.packed_store import store_of
 from relay.audit.readiness.checks import shown
-from relay.audit.report.content import Fact, Kind, ReportTable, Section
-from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.masked_statement import masked_statement
 from relay.audit.shared.statement_tables import changed_table, defined_thing, named_table
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.report.content import Fact, Kind, ReportTable, Section
+from relay.report.text import number_of
 from relay.schema_history.tables.source_table import Table
 
 _MOST_CHANGES: Final = 1_000_000

@@ -10,15 +10,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from relay.audit.readiness.defined_tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
-from relay.audit.report.content import Bars, OverTime, ReportTable, Section
-from relay.audit.report.text import number_of, span
-from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit, place_of
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 from relay.audit.shared.table_keys import mapped_tables
-from relay.audit.shared.times_between import times_between
+from relay.report.content import Bars, OverTime, ReportTable, Section
+from relay.report.text import number_of, span
+from relay.report.time_steps import time_step
 
 _HOUR: Final = 3600
 _OPERATIONS: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
@@ -40,7 +39,9 @@ def run(audit: Audit) -> AuditResult:
 
 def _step(audit: Audit) -> int:
     """Seconds of a step: an hour at most, which all shorter ones fit into."""
-    first, last = times_between(audit)
+    audit.step("Looking at times")
+    times = audit.read("transactions", "first_time", "last_time").agg(F.min("first_time"), F.max("last_time"))
+    first, last = times.collect()[0]
     return 1 if first is None or last is None else min(time_step(first, last), _HOUR)
 
 

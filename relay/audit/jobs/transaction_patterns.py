@@ -5,8 +5,8 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import Kind, ReportTable
 from relay.audit.runner.audit import Audit
+from relay.report.content import Kind, ReportTable
 
 _SHOWN_TABLES: Final = 10
 # Of the largest and the longest: enough to find it, and to know it again.

@@ -7,10 +7,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import OverTime, ReportTable, Section
-from relay.audit.report.text import moment, number_of, size
-from relay.audit.report.time_steps import seconds_covered
 from relay.audit.runner.facts_read import iso
+from relay.report.content import OverTime, ReportTable, Section
+from relay.report.text import moment, number_of, size
+from relay.report.time_steps import seconds_covered
 
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _ACCURACY: Final = 10000

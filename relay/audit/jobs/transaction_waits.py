@@ -11,12 +11,12 @@ from uuid import UUID
 from pyspark.sql import DataFrame, SparkSession
 
 from protocol.position import is_binlog_name
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.recorded import recorded_bytes
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.report.content import Bars, ReportTable, Section
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, Place
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.recorded import recorded_bytes
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.report.content import Bars, ReportTable, Section
 from relay.schema_history.schema_record import parse_lines
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.waits_ahead import WaitsAhead, find_waits
@@ -84,9 +84,9 @@ def waits_ahead(audit: Audit) -> WaitsAhead:
     return found
 
 
-def _sources(files: Iterable[tuple[AuditedFile, int]]) -> list[list[tuple[AuditedFile, int]]]:
+def _sources(files: Iterable[tuple[SeriesFile, int]]) -> list[list[tuple[SeriesFile, int]]]:
     """The files of each source: their numbers go up. A file without a number stands alone."""
-    found: list[list[tuple[AuditedFile, int]]] = []
+    found: list[list[tuple[SeriesFile, int]]] = []
     for one in files:
         before = found[-1][-1][0] if found else None
         if before is None or before.generation != one[0].generation or before.number >= one[0].number:
@@ -95,7 +95,7 @@ def _sources(files: Iterable[tuple[AuditedFile, int]]) -> list[list[tuple[Audite
     return found
 
 
-def _name(file: AuditedFile) -> str:
+def _name(file: SeriesFile) -> str:
     base = file.name.rpartition("/")[2]
     return base if is_binlog_name(base) else _UNNUMBERED
 

@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 from relay.audit.jobs.transaction_patterns import foremost_table, patterns_table, transaction_patterns
 from relay.audit.jobs.transaction_rates import PERCENTILES, busiest_seconds, percentiles, rate_figures, rates_section
 from relay.audit.jobs.transaction_waits import unread_finding, waits_ahead, waits_frames, waits_section
-from relay.audit.report.content import Columns, Kind, ReportTable, Section, Shares
-from relay.audit.report.text import moment, number, number_of, size, span
-from relay.audit.report.time_steps import time_step
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
+from relay.report.content import Columns, Kind, ReportTable, Section, Shares
+from relay.report.text import moment, number, number_of, size, span
+from relay.report.time_steps import time_step
 
 _LARGE_BYTES: Final = 100 << 20
 _LONG_S: Final = 3600

@@ -13,20 +13,21 @@ from pyspark.sql import DataFrame
 
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.storage.files import GAP_NAME
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import LocalStore, Store, plain_path
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
-from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
+from relay.report.content import Kind, ReportTable, Section
 from relay.schema_history.tables_before import RecordedBefore
-from relay.view.generations.source_breaks import gap_in_archive, up_to_fork
-from relay.view.inspect.file_pass import LookedAtFile
-from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
-from relay.view.rules.group import StopReason
+from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
+from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.mariadb.left_out import WORDS, LeftOut
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops import source_stops
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop
 
 # Whose GTIDs they are makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))
@@ -43,7 +44,7 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
     audit.step("Looking for what stops a view")
     since, until = audit.options.since, audit.options.until
 
-    def is_wanted(stop: StopAhead) -> bool:
+    def is_wanted(stop: ViewStop) -> bool:
         if not stop.time:
             return True
         time = datetime.fromtimestamp(stop.time, UTC)
@@ -58,14 +59,14 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
         if isinstance(gap, AcceptedGap):
             files = _up_to_gap(files, sources - 1, gap)
         for file, end in held:
-            behind = gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
+            behind = source_stops.gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
             opened = partial(store.open, file.path)
             files.append(LookedAtFile(file.name, end, opened, behind=behind, sources=sources, before=before))
     settings = replace(_SETTINGS, target=_target(audit), flavour=MARIADB if of_mariadb else _SETTINGS.flavour)
     return find_stops(files, settings, is_wanted=is_wanted)
 
 
-def _recorded(store: Store, file: AuditedFile) -> RecordedBefore | None:
+def _recorded(store: Store, file: SeriesFile) -> RecordedBefore | None:
     """What the relay recorded beside this file's generation; it is not read over a network."""
     if not isinstance(store, LocalStore):
         return None
@@ -76,7 +77,7 @@ def _target(audit: Audit) -> str:
     return audit.options.target or _SETTINGS.target
 
 
-def _gap_before(store: Store, file: AuditedFile) -> AcceptedGap | GapUnreadable | None:
+def _gap_before(store: Store, file: SeriesFile) -> AcceptedGap | GapUnreadable | None:
     """The gap that was accepted before the generation that begins with `file`: no view goes on there. GapUnreadable: nobody can say
     which. None: there is none."""
     directory = file.path.rpartition("/")[0]
@@ -102,7 +103,7 @@ def view_cases(audit: Audit, found: StopsFound) -> DataFrame:
     """As the cases of other checks. What is only counted of a reason stands at the last place that is listed."""
     rows: list[tuple[object, ...]] = []
     listed: Counter[str] = Counter()
-    last: dict[str, StopAhead] = {}
+    last: dict[str, ViewStop] = {}
     for stop in found.stops:
         listed[stop.reason.name] += 1
         last[stop.reason.name] = stop
@@ -123,7 +124,7 @@ def view_stops_frame(audit: Audit, found: StopsFound) -> DataFrame:
 
 def view_section(audit: Audit, found: StopsFound) -> Section:
     """What stops a view, by reason, with the ways on."""
-    first: dict[str, StopAhead] = {}
+    first: dict[str, ViewStop] = {}
     for stop in found.stops:
         first.setdefault(stop.reason.name, stop)
     rows = [
@@ -179,5 +180,5 @@ def _text(reason: StopReason) -> str:
     return f"{reason.name}{error}: {reason.text}"
 
 
-def _time(stop: StopAhead) -> datetime | None:
+def _time(stop: ViewStop) -> datetime | None:
     return datetime.fromtimestamp(stop.time, UTC) if stop.time else None

@@ -26,7 +26,9 @@ class Effect(Enum):
 class Check:
     """One thing that is looked for. `concerns`: the replicas' versions, as their documentation (`source`) or a test has it.
 
-    `families`: which newer servers it is about, a source's own family being what its replicas are of.
+    `families`: which newer servers it is about, a source's own family being what its replicas are of. `stop`: the name by which a
+    [[view]] stops at the same, see docs/ERRORS.md; "": a view translates it, or hands it on to the replica. `finds`: whether a
+    statement gives reason for it, asked once for each digest text; None: it is about something else.
     """
 
     name: str
@@ -36,16 +38,10 @@ class Check:
     advice: str
     source: str
     families: tuple[str, ...] = (MYSQL,)
+    stop: str = ""
+    finds: Callable[[LoggedStatement], bool] | None = None
 
     def concerns_servers(self, family: str) -> bool:
         """Whether it is about newer servers of `family`. For a MIGRATION are the checks that are about every server: the rest a view
         translates, or it stops there."""
         return family in self.families or (family == MIGRATION and set(BOTH) <= set(self.families))
-
-
-@dataclass(frozen=True, slots=True)
-class StatementCheck:
-    """A check of statements. `finds` is asked once for each digest text."""
-
-    check: Check
-    finds: Callable[[LoggedStatement], bool]

@@ -2,30 +2,34 @@
 
 from typing import Final
 
+from protocol.sql.sql_mode import GONE_MODES
 from relay.audit.readiness import defined_tables as tables
-from relay.audit.readiness import events, modes, removed, table_definitions, unsafe, view_checks
-from relay.audit.readiness.check import Check, Effect, StatementCheck
+from relay.audit.readiness import events, removed, table_definitions, unsafe, view_checks
+from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-NOT_EXAMINED: Final = Check(
-    "statement_not_examined",
-    Effect.TO_KNOW,
-    "Statements of which only the beginning was examined",
-    "every version",
-    "They have more than 50,000 words and signs even without their literals.",
-    "this audit",
-    ("mysql", "mariadb"),
-)
-STATEMENTS: Final[tuple[StatementCheck, ...]] = (
+
+def gone_modes(sql_mode: int) -> list[str]:
+    """Return the names of the modes in `sql_mode` that no MySQL since 8.0.11 has."""
+    return [name for name, bit in GONE_MODES.items() if sql_mode & bit]
+
+
+# fmt: off
+STATEMENTS: Final = (
     *removed.CHECKS,
     *table_definitions.CHECKS,
     *unsafe.CHECKS,
-    StatementCheck(modes.MODE_GONE, lambda statement: bool(modes.gone_modes(statement.sql_mode))),
-    StatementCheck(NOT_EXAMINED, lambda statement: statement.too_long),
+    Check("sql_mode_gone", Effect.TO_KNOW, "Modes that are gone, in the sql_mode of statements", "MySQL 8.0.11 and later",
+        "A replica passes over these bits. Programs that set such a mode on the new server get error 1231.",
+        "MySQL 8.0 manual, What Is New; a 9.7 replica of 5.6", finds=lambda statement: bool(gone_modes(statement.sql_mode))),
+    Check("statement_not_examined", Effect.TO_KNOW, "Statements of which only the beginning was examined", "every version",
+        "They have more than 50,000 words and signs even without their literals.",
+        "this audit", BOTH, finds=lambda statement: statement.too_long),
 )
+# fmt: on
 ALL: Final[tuple[Check, ...]] = (
     view_checks.VIEW_STOPS,
-    *(one.check for one in STATEMENTS),
+    *STATEMENTS,
     *events.CHECKS,
     events.NO_GTIDS,
     tables.OLD_TEMPORAL,
@@ -47,7 +51,9 @@ ORDER: Final = (Effect.STOPS, Effect.MAY_DIFFER, Effect.TO_KNOW)
 
 def found_in(statement: LoggedStatement, family: str) -> list[Check]:
     """The checks that the statement gives reason for, on newer servers of `family`."""
-    return [one.check for one in STATEMENTS if one.check.concerns_servers(family) and one.finds(statement)]
+    return [
+        one for one in STATEMENTS if one.concerns_servers(family) and one.finds is not None and one.finds(statement)
+    ]
 
 
 def shown(text: str, limit: int = 160) -> str:

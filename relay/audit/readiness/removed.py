@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from protocol.statements.expression.tokens import Kind
+from protocol.sql.kind import kind_of
 from relay.audit.readiness import reserved_words
-from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
+from relay.audit.readiness.check import MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 _FUNCTIONS_GONE: Final = frozenset((
@@ -39,14 +39,9 @@ def _sets_password_by_function(statement: LoggedStatement) -> bool:
 
 
 def _sets_password_to_hash(statement: LoggedStatement) -> bool:
-    last = statement.tokens[-1] if statement.tokens else None
-    return (
-        statement.verb == "SET"
-        and statement.word(1) == "PASSWORD"
-        and last is not None
-        and last.kind is Kind.STRING
-        and statement.word(len(statement.tokens) - 2) == "="
-    )
+    return kind_of(
+        statement.text.encode("utf-8", "backslashreplace")
+    ).thing == "PASSWORD" and not _sets_password_by_function(statement)
 
 
 def _grants_with_account_options(statement: LoggedStatement) -> bool:
@@ -115,213 +110,82 @@ def _changes_system_table(statement: LoggedStatement) -> bool:
     return bool(system_tables(statement)) and not _changes_gone_system_table(statement)
 
 
-def _stops(name: str, title: str, concerns: str, advice: str, source: str) -> Check:
-    return Check(name, Effect.STOPS, title, concerns, advice, source)
+def _renames_database(statement: LoggedStatement) -> bool:
+    if statement.verb == "RENAME":
+        return statement.word(1) in ("DATABASE", "SCHEMA")
+    return statement.verb == "ALTER" and statement.has("UPGRADE", "DATA", "DIRECTORY", "NAME")
 
 
+# fmt: off
 CHECKS: Final = (
-    StatementCheck(
-        _stops(
-            "set_password_function",
-            "SET PASSWORD = PASSWORD('…')",
-            "MySQL 8.0.11 and later",
-            "The function is gone: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
-            "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
-        ),
-        _sets_password_by_function,
-    ),
-    StatementCheck(
-        Check(
-            "set_password_hash",
-            Effect.MAY_DIFFER,
-            "SET PASSWORD with a hash",
-            "MySQL 5.7.6 and later",
-            "A newer server takes the text as the password itself, not as its hash: the account gets a password nobody knows. Set "
-            "it on the replica with ALTER USER.",
-            "MySQL 5.7 manual, SET PASSWORD; account of 9.7",
-        ),
-        lambda statement: _sets_password_to_hash(statement),
-    ),
-    StatementCheck(
-        _stops(
-            "grant_with_account_options",
-            "GRANT … IDENTIFIED BY, REQUIRE or MAX_…",
-            "MySQL 8.0.11 and later",
-            "GRANT only grants there: error 1064. Create the accounts on the replica before it starts, and skip these statements.",
-            "MySQL 8.0 manual, GRANT; error 1064 of 9.7",
-        ),
-        _grants_with_account_options,
-    ),
-    StatementCheck(
-        Check(
-            "grant_to_account",
-            Effect.MAY_DIFFER,
-            "GRANT to an account that may not exist",
-            "MySQL 8.0.11 and later",
-            "GRANT no longer creates accounts: error 1410 where the account is not there. Create the accounts before.",
-            "MySQL 8.0 manual, GRANT; error 1410 of 9.7",
-        ),
-        _grants_only,
-    ),
-    StatementCheck(
-        _stops(
-            "identified_by_hash",
-            "CREATE USER … IDENTIFIED BY PASSWORD 'hash'",
-            "MySQL 8.0.11 and later",
-            "The clause is gone: error 1064. Create the accounts on the replica with IDENTIFIED WITH plugin AS 'hash'.",
-            "MySQL 8.0 manual, CREATE USER; error 1064 of 9.7",
-        ),
-        lambda statement: statement.verb != "GRANT" and statement.has("IDENTIFIED", "BY", "PASSWORD"),
-    ),
-    StatementCheck(
-        _stops(
-            "authentication_plugin_gone",
-            "Accounts of plugins that are gone",
-            "MySQL 9.0 and later (mysql_native_password), 5.7.5 and later (mysql_old_password)",
-            "Error 1524: the plugin is not loaded. Create the accounts with caching_sha2_password. MySQL 8.4 loads "
-            "mysql_native_password only with --mysql-native-password=ON.",
-            "MySQL 9.0 release notes; error 1524 of 9.7",
-        ),
-        _has_old_plugin,
-    ),
-    StatementCheck(
-        _stops(
-            "functions_gone",
-            "Functions that are gone",
-            "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_)",
-            "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them.",
-            "MySQL 8.0 manual, What Is New; error 1305 of 9.7",
-        ),
-        _calls_what_is_gone,
-    ),
-    StatementCheck(
-        _stops(
-            "query_cache_hint",
-            "SQL_CACHE",
-            "MySQL 8.0.3 and later",
-            "There is no query cache: error 1064. SQL_NO_CACHE is still understood.",
-            "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
-        ),
-        lambda statement: statement.has("SQL_CACHE"),
-    ),
-    StatementCheck(
-        _stops(
-            "procedure_analyse",
-            "PROCEDURE ANALYSE",
-            "MySQL 8.0 and later",
-            "Error 1064. It stands in a stored program or a view, which has to be written anew.",
-            "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
-        ),
-        lambda statement: statement.has("PROCEDURE", "ANALYSE"),
-    ),
-    StatementCheck(
-        _stops(
-            "group_by_order",
-            "GROUP BY … ASC or DESC",
-            "MySQL 8.0.13 and later",
-            "Error 1064. ORDER BY says it; and without one groups come in no order now.",
-            "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
-        ),
-        _orders_groups,
-    ),
-    StatementCheck(
-        _stops(
-            "null_escape",
-            "\\N for NULL",
-            "MySQL 8.0 and later",
-            "Error 1064. It is still understood in the files of LOAD DATA.",
-            "MySQL 8.0 manual, What Is New; error 1064 of 9.7",
-        ),
-        lambda statement: "\\N" in statement.upper,
-    ),
-    StatementCheck(
-        _stops(
-            "flush_gone",
-            "FLUSH QUERY CACHE, HOSTS or DES_KEY_FILE",
-            "MySQL 8.0 and later (HOSTS: 8.4)",
-            "Error 1064. Skip the statement: it changes no data.",
-            "MySQL 8.0 and 8.4 manuals, FLUSH; error 1064 of 9.7",
-        ),
-        _flushes_what_is_gone,
-    ),
-    StatementCheck(
-        _stops(
-            "set_one_shot",
-            "SET ONE_SHOT",
-            "MySQL 5.6 and later",
-            "MySQL 4.1 and 5.0 wrote it before statements. Replicate through a MySQL 5.1 or 5.5 in between.",
-            "error 1193 of 5.6, 1064 of 9.7",
-        ),
-        lambda statement: statement.verb == "SET" and statement.has("ONE_SHOT"),
-    ),
-    StatementCheck(
-        _stops(
-            "rename_database",
-            "RENAME DATABASE, UPGRADE DATA DIRECTORY NAME",
-            "MySQL 5.1.23 and later, 8.0 and later",
-            "Error 1064. Do on the replica what the statement did, and skip it.",
-            "MySQL 5.1 and 8.0 manuals; error 1064 of 9.7",
-        ),
-        lambda statement: (
-            (statement.verb == "RENAME" and statement.word(1) in ("DATABASE", "SCHEMA"))
-            or (statement.verb == "ALTER" and statement.has("UPGRADE", "DATA", "DIRECTORY", "NAME"))
-        ),
-    ),
-    StatementCheck(
-        _stops(
-            "system_table_gone",
-            "Changes of mysql.user's Password, mysql.proc, mysql.event or mysql.host",
-            "MySQL 8.0 and later (mysql.user: 5.7.6)",
-            "Error 1054 or 1146: the column or the table is gone. Use account statements, and define programs anew.",
-            "MySQL 8.0 manual, Data Dictionary; errors of 9.7",
-        ),
-        _changes_gone_system_table,
-    ),
-    StatementCheck(
-        Check(
-            "system_table_changed",
-            Effect.MAY_DIFFER,
-            "Changes of tables in schema mysql",
-            "every newer version",
-            "These tables have other columns in every version, and in MariaDB 10.4 mysql.user is a view. Use account statements.",
-            "MySQL and MariaDB manuals, system tables",
-            (MARIADB, "mysql"),
-        ),
-        _changes_system_table,
-    ),
-    StatementCheck(
-        _stops(
-            "reserved_word",
-            "Names that are reserved words now",
-            "MySQL 5.7 (GENERATED …), 8.0 (RANK, GROUPS, SYSTEM, WINDOW …), 8.4 (MANUAL …), 9 (LIBRARY …)",
-            "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
-            "MySQL manuals, Keywords and Reserved Words; information_schema.KEYWORDS of 9.7",
-        ),
-        lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MYSQL_SINCE)),
-    ),
-    StatementCheck(
-        Check(
-            "reserved_word_mariadb",
-            Effect.STOPS,
-            "Names that are reserved words in MariaDB now",
-            "MariaDB up to 11.8 (OFFSET since 10.6, VECTOR since 11.7)",
-            "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
-            "MariaDB manual, Reserved Words; error 1064 of 11.8",
-            (MARIADB,),
-        ),
-        lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MARIADB)),
-    ),
-    StatementCheck(
-        Check(
-            "library_function",
-            Effect.STOPS,
-            "Functions of shared libraries",
-            "every version",
-            "CREATE FUNCTION … SONAME fails with error 1126 where the library is not installed. Build it for the new server first.",
-            "MySQL and MariaDB manuals, CREATE FUNCTION for loadable functions; error 1126 of 9.7",
-            ("mysql", MARIADB),
-        ),
-        lambda statement: statement.verb == "CREATE" and statement.has("SONAME"),
-    ),
+    Check("set_password_function", Effect.STOPS, "SET PASSWORD = PASSWORD('…')", "MySQL 8.0.11 and later",
+        "The function is gone: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", stop="password_hash", finds=_sets_password_by_function),
+    Check("set_password_hash", Effect.MAY_DIFFER, "SET PASSWORD with a hash", "MySQL 5.7.6 and later",
+        "A newer server takes the text as the password itself, not as its hash: the account gets a password nobody knows. Set "
+        "it on the replica with ALTER USER.",
+        "MySQL 5.7 manual, SET PASSWORD; account of 9.7", stop="password_hash", finds=_sets_password_to_hash),
+    Check("grant_with_account_options", Effect.STOPS, "GRANT … IDENTIFIED BY, REQUIRE or MAX_…", "MySQL 8.0.11 and later",
+        "GRANT only grants there: error 1064. Create the accounts on the replica before it starts, and skip these statements.",
+        "MySQL 8.0 manual, GRANT; error 1064 of 9.7", finds=_grants_with_account_options),
+    Check("grant_to_account", Effect.MAY_DIFFER, "GRANT to an account that may not exist", "MySQL 8.0.11 and later",
+        "GRANT no longer creates accounts: error 1410 where the account is not there. Create the accounts before.",
+        "MySQL 8.0 manual, GRANT; error 1410 of 9.7", finds=_grants_only),
+    Check("identified_by_hash", Effect.STOPS, "CREATE USER … IDENTIFIED BY PASSWORD 'hash'", "MySQL 8.0.11 and later",
+        "The clause is gone: error 1064. Create the accounts on the replica with IDENTIFIED WITH plugin AS 'hash'.",
+        "MySQL 8.0 manual, CREATE USER; error 1064 of 9.7",
+        finds=lambda statement: statement.verb != "GRANT" and statement.has("IDENTIFIED", "BY", "PASSWORD")),
+    Check("authentication_plugin_gone", Effect.STOPS, "Accounts of plugins that are gone",
+        "MySQL 9.0 and later (mysql_native_password), 5.7.5 and later (mysql_old_password)",
+        "Error 1524: the plugin is not loaded. Create the accounts with caching_sha2_password. MySQL 8.4 loads "
+        "mysql_native_password only with --mysql-native-password=ON.",
+        "MySQL 9.0 release notes; error 1524 of 9.7", finds=_has_old_plugin),
+    Check("functions_gone", Effect.STOPS, "Functions that are gone",
+        "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_)",
+        "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them.",
+        "MySQL 8.0 manual, What Is New; error 1305 of 9.7", finds=_calls_what_is_gone),
+    Check("query_cache_hint", Effect.STOPS, "SQL_CACHE", "MySQL 8.0.3 and later",
+        "There is no query cache: error 1064. SQL_NO_CACHE is still understood.",
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("SQL_CACHE")),
+    Check("procedure_analyse", Effect.STOPS, "PROCEDURE ANALYSE", "MySQL 8.0 and later",
+        "Error 1064. It stands in a stored program or a view, which has to be written anew.",
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("PROCEDURE", "ANALYSE")),
+    Check("group_by_order", Effect.STOPS, "GROUP BY … ASC or DESC", "MySQL 8.0.13 and later",
+        "Error 1064. ORDER BY says it; and without one groups come in no order now.",
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=_orders_groups),
+    Check("null_escape", Effect.STOPS, "\\N for NULL", "MySQL 8.0 and later",
+        "Error 1064. It is still understood in the files of LOAD DATA.",
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: "\\N" in statement.upper),
+    Check("flush_gone", Effect.STOPS, "FLUSH QUERY CACHE, HOSTS or DES_KEY_FILE", "MySQL 8.0 and later (HOSTS: 8.4)",
+        "Error 1064. Skip the statement: it changes no data.",
+        "MySQL 8.0 and 8.4 manuals, FLUSH; error 1064 of 9.7", finds=_flushes_what_is_gone),
+    Check("set_one_shot", Effect.STOPS, "SET ONE_SHOT", "MySQL 5.6 and later",
+        "MySQL 4.1 and 5.0 wrote it before statements. Replicate through a MySQL 5.1 or 5.5 in between.",
+        "error 1193 of 5.6, 1064 of 9.7", finds=lambda statement: statement.verb == "SET" and statement.has("ONE_SHOT")),
+    Check("rename_database", Effect.STOPS, "RENAME DATABASE, UPGRADE DATA DIRECTORY NAME", "MySQL 5.1.23 and later, 8.0 and later",
+        "Error 1064. Do on the replica what the statement did, and skip it.",
+        "MySQL 5.1 and 8.0 manuals; error 1064 of 9.7", finds=_renames_database),
+    Check("system_table_gone", Effect.STOPS, "Changes of mysql.user's Password, mysql.proc, mysql.event or mysql.host",
+        "MySQL 8.0 and later (mysql.user: 5.7.6)",
+        "Error 1054 or 1146: the column or the table is gone. Use account statements, and define programs anew.",
+        "MySQL 8.0 manual, Data Dictionary; errors of 9.7", finds=_changes_gone_system_table),
+    Check("system_table_changed", Effect.MAY_DIFFER, "Changes of tables in schema mysql", "every newer version",
+        "These tables have other columns in every version, and in MariaDB 10.4 mysql.user is a view. Use account statements.",
+        "MySQL and MariaDB manuals, system tables", (MARIADB, "mysql"), finds=_changes_system_table),
+    Check("reserved_word", Effect.STOPS, "Names that are reserved words now",
+        "MySQL 5.7 (GENERATED …), 8.0 (RANK, GROUPS, SYSTEM, WINDOW …), 8.4 (MANUAL …), 9 (LIBRARY …)",
+        "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
+        "MySQL manuals, Keywords and Reserved Words; information_schema.KEYWORDS of 9.7",
+        finds=lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MYSQL_SINCE))),
+    Check("reserved_word_mariadb", Effect.STOPS, "Names that are reserved words in MariaDB now",
+        "MariaDB up to 11.8 (OFFSET since 10.6, VECTOR since 11.7)",
+        "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
+        "MariaDB manual, Reserved Words; error 1064 of 11.8", (MARIADB,),
+        finds=lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MARIADB))),
+    Check("library_function", Effect.STOPS, "Functions of shared libraries", "every version",
+        "CREATE FUNCTION … SONAME fails with error 1126 where the library is not installed. Build it for the new server first.",
+        "MySQL and MariaDB manuals, CREATE FUNCTION for loadable functions; error 1126 of 9.7", ("mysql", MARIADB),
+        finds=lambda statement: statement.verb == "CREATE" and statement.has("SONAME")),
 )
+# fmt: on
 """Removed or changed, in statements of any kind but table definitions."""

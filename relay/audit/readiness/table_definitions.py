@@ -1,15 +1,22 @@
 """What newer servers refuse, or take otherwise, in CREATE TABLE and ALTER TABLE."""
 
+from collections.abc import Callable
 from typing import Final
 
+from protocol.binlog.status_variables import CHARSETS, SQL_MODE, encode_status
 from protocol.sql.engines import names_of_engines
+from protocol.sql.lexer import NotSure
 from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
-from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect, StatementCheck
+from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.view.rules.differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.table_definition import read_table_definition
 
 _MYSQL_ENGINES: Final = names_of_engines(lambda engine: engine.in_mysql)
 _MARIADB_ENGINES: Final = names_of_engines(lambda engine: engine.in_mariadb)
-_EVER_ENGINES: Final = names_of_engines()
+_UTF8MB4: Final = 45
+_READS_ALL_COMMENTS: Final = "9.7.0"
 _LARGEST_BLOCK_KIB: Final = 16
 
 
@@ -19,10 +26,24 @@ def _engines(statement: LoggedStatement) -> list[str]:
     return [name for value in statement.option("ENGINE") if (name := statement.text_at(value))]
 
 
-def _has_type_option(statement: LoggedStatement) -> bool:
-    return statement.defines_table and any(
-        statement.text_at(value) in _EVER_ENGINES for value in statement.option("TYPE")
-    )
+def _finds(difference: DefinitionDifference) -> Callable[[LoggedStatement], bool]:
+    """What the rules of views ask, of the definition as they read it; nothing where they cannot: no server takes that."""
+
+    def found(statement: LoggedStatement) -> bool:
+        query = _query(statement.text, statement.schema, statement.sql_mode)
+        try:
+            made = read_table_definition(query) if statement.defines_table else None
+        except NotSure:
+            return False
+        return made is not None and bool(difference.finds(query, made))
+
+    return found
+
+
+def _query(text: str, schema: str, sql_mode: int) -> LoggedQuery:
+    status = encode_status({SQL_MODE: sql_mode.to_bytes(8, "little"), CHARSETS: _UTF8MB4.to_bytes(2, "little") * 3})
+    raw, default = (one.encode("utf-8", "backslashreplace") for one in (text, schema))
+    return LoggedQuery(b"", raw, 0, 0, default, status, _READS_ALL_COMMENTS)
 
 
 def _unknown(statement: LoggedStatement, known: frozenset[str]) -> bool:
@@ -33,13 +54,15 @@ def _is_strict(statement: LoggedStatement) -> bool:
     return bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION)
 
 
-def _partitions_myisam(statement: LoggedStatement) -> bool:
-    engines = _engines(statement)
-    return (
-        statement.has("PARTITION", "BY")
-        and bool(engines)
-        and engines[0] not in names_of_engines(lambda engine: engine.partitions)
+def _alters_ignore(statement: LoggedStatement) -> bool:
+    return statement.verb == "ALTER" and any(
+        statement.word(index) == "IGNORE" and statement.word(index + 1) == "TABLE" for index in range(1, 4)
     )
+
+
+def _names_directory(statement: LoggedStatement) -> bool:
+    named = statement.has("DATA", "DIRECTORY") and not statement.has("UPGRADE", "DATA")
+    return named and statement.defines_table and (_engines(statement) or ["innodb"])[0] == "innodb"
 
 
 def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> bool:
@@ -110,167 +133,58 @@ def _is_zero_date(text: str) -> bool:
     )
 
 
-def _stops(name: str, title: str, concerns: str, advice: str, source: str) -> Check:
-    return Check(name, Effect.STOPS, title, concerns, advice, source)
-
-
+# fmt: off
 CHECKS: Final = (
-    StatementCheck(
-        _stops(
-            "type_option",
-            "TYPE = engine",
-            "MySQL 5.5 and later",
-            "Error 1064: the option is ENGINE. Make the table on the replica and skip the statement.",
-            "MySQL 5.5 manual, What Is New; error 1064 of 9.7",
-        ),
-        _has_type_option,
-    ),
-    StatementCheck(
-        _stops(
-            "alter_ignore",
-            "ALTER IGNORE TABLE",
-            "MySQL 5.7.4 and later",
-            "Error 1064. Delete the duplicates on the source first, then ALTER TABLE without IGNORE.",
-            "MySQL 5.7 manual, What Is New; error 1064 of 9.7",
-        ),
-        lambda statement: any(
-            statement.word(index) == "IGNORE" and statement.word(index + 1) == "TABLE"
-            for index in range(1, min(4, len(statement.tokens)))
-            if statement.verb == "ALTER"
-        ),
-    ),
-    StatementCheck(
-        _stops(
-            "engine_unknown",
-            "Storage engines that are not there, with NO_ENGINE_SUBSTITUTION",
-            "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
-            "Error 1286. Make the table on the replica with an engine that it has.",
-            "information_schema.ENGINES of 9.7; error 1286 of 9.7",
-        ),
-        lambda statement: _unknown(statement, _MYSQL_ENGINES) and _is_strict(statement),
-    ),
-    StatementCheck(
-        Check(
-            "engine_replaced",
-            Effect.MAY_DIFFER,
-            "Storage engines that are not there",
-            "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
-            "The table is made with InnoDB instead, with a warning that nobody reads on a replica.",
-            "information_schema.ENGINES of 9.7; warning 1266 of 9.7",
-        ),
-        lambda statement: _unknown(statement, _MYSQL_ENGINES) and not _is_strict(statement),
-    ),
-    StatementCheck(
-        Check(
-            "engine_unknown_mariadb",
-            Effect.MAY_DIFFER,
-            "Storage engines that a newer MariaDB may not have",
-            "MariaDB (TokuDB, BDB, PBXT, Cassandra …)",
-            "The table is made with the default engine, or the statement fails with NO_ENGINE_SUBSTITUTION.",
-            "MariaDB manual, Storage Engines",
-            (MARIADB,),
-        ),
-        lambda statement: _unknown(statement, _MARIADB_ENGINES),
-    ),
-    StatementCheck(
-        _stops(
-            "partitioned_engine",
-            "Partitions of MyISAM and other engines",
-            "MySQL 8.0 and later",
-            "Error 1178: only InnoDB and NDB have partitions. Convert the tables to InnoDB on the source first.",
-            "MySQL 8.0 manual, What Is New; error 1178 of 9.7",
-        ),
-        _partitions_myisam,
-    ),
-    StatementCheck(
-        _stops(
-            "year2",
-            "YEAR(2)",
-            "MySQL 5.7.5 and later",
-            "Error 1818. Change the columns to YEAR on the source.",
-            "MySQL 5.7 manual, 2-Digit YEAR(2); error 1818 of 9.7",
-        ),
-        lambda statement: _has_width(statement, "YEAR", 1, 3),
-    ),
-    StatementCheck(
-        _stops(
-            "timestamp_width",
-            "TIMESTAMP with a display width",
-            "MySQL 5.6.4 and later",
-            "The number means digits of the second's fraction now: error 1426 from 7 on, another type up to 6.",
-            "MySQL 5.6 manual, Fractional Seconds; error 1426 of 9.7",
-        ),
-        lambda statement: _has_width(statement, "TIMESTAMP", 7, 1000),
-    ),
-    StatementCheck(
-        _stops(
-            "float_auto_increment",
-            "AUTO_INCREMENT of FLOAT and DOUBLE",
-            "MySQL 8.4 and later",
-            "Error 1063. Change the columns to an integer type on the source.",
-            "MySQL 8.4 manual, What Is New; error 1063 of 9.7",
-        ),
-        _counts_in_floats,
-    ),
-    StatementCheck(
-        _stops(
-            "innodb_strict_mode",
-            "ROW_FORMAT=FIXED and large KEY_BLOCK_SIZE of InnoDB",
-            "MySQL 5.7.9 and later",
-            "Error 1031 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
-            "MySQL 5.7 manual, innodb_strict_mode; error 1031 of 9.7",
-        ),
-        _breaks_innodb_strict_mode,
-    ),
-    StatementCheck(
-        _stops(
-            "nullable_primary_key",
-            "Columns of a primary key that say NULL",
-            "MySQL 5.7.3 and later",
-            "Error 1171. Older servers made them NOT NULL in silence; define them so on the source.",
-            "MySQL 5.7.3 release notes; error 1171 of 9.7",
-        ),
-        _has_null_in_primary_key,
-    ),
-    StatementCheck(
-        _stops(
-            "data_directory",
-            "DATA DIRECTORY",
-            "MySQL 8.0.21 and later",
-            "Error 3121 unless innodb_directories of the replica names the directory.",
-            "MySQL 8.0 manual, Creating Tables Externally; error 3121 of 9.7",
-        ),
-        lambda statement: (
-            statement.defines_table
-            and not statement.has("UPGRADE", "DATA")
-            and statement.has("DATA", "DIRECTORY")
-            and (_engines(statement) or ["innodb"])[0] == "innodb"
-        ),
-    ),
-    StatementCheck(
-        Check(
-            "utf8_alias",
-            Effect.TO_KNOW,
-            "Character set utf8",
-            "MySQL 8.0 and later, MariaDB 10.6 and later",
-            "It means utf8mb3, which is deprecated, and will mean utf8mb4 one day. Say utf8mb3 or utf8mb4.",
-            "MySQL 8.0 manual, The utf8 Character Set; warning 3719 of 9.7",
-            BOTH,
-        ),
-        _is_utf8,
-    ),
-    StatementCheck(
-        Check(
-            "zero_date",
-            Effect.MAY_DIFFER,
-            "Dates with zero parts in statements",
-            "MySQL 5.7 and later, MariaDB 10.2 and later: by default strict, MySQL also NO_ZERO_DATE",
-            "The replica takes them, since every statement carries the source's sql_mode. But ALTER TABLE, a dump's restore and "
-            "every program that writes to the new server with its default sql_mode fail. Replace them by NULL.",
-            "MySQL 8.0 manual, sql_mode; INSERT on 9.7",
-            BOTH,
-        ),
-        _has_zero_date,
-    ),
+    Check("type_option", Effect.STOPS, "TYPE = engine", "MySQL 5.5 and later",
+        "Error 1064: the option is ENGINE. Make the table on the replica and skip the statement.",
+        "MySQL 5.5 manual, What Is New; error 1064 of 9.7", finds=_finds(TYPE_OPTION)),
+    Check("alter_ignore", Effect.STOPS, "ALTER IGNORE TABLE", "MySQL 5.7.4 and later",
+        "Error 1064. Delete the duplicates on the source first, then ALTER TABLE without IGNORE.",
+        "MySQL 5.7 manual, What Is New; error 1064 of 9.7", finds=_alters_ignore),
+    Check("engine_unknown", Effect.STOPS, "Storage engines that are not there, with NO_ENGINE_SUBSTITUTION",
+        "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
+        "Error 1286. Make the table on the replica with an engine that it has.",
+        "information_schema.ENGINES of 9.7; error 1286 of 9.7", stop="engine_not_supported",
+        finds=lambda statement: _unknown(statement, _MYSQL_ENGINES) and _is_strict(statement)),
+    Check("engine_replaced", Effect.MAY_DIFFER, "Storage engines that are not there",
+        "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
+        "The table is made with InnoDB instead, with a warning that nobody reads on a replica.",
+        "information_schema.ENGINES of 9.7; warning 1266 of 9.7", stop="engine_not_supported",
+        finds=lambda statement: _unknown(statement, _MYSQL_ENGINES) and not _is_strict(statement)),
+    Check("engine_unknown_mariadb", Effect.MAY_DIFFER, "Storage engines that a newer MariaDB may not have",
+        "MariaDB (TokuDB, BDB, PBXT, Cassandra …)",
+        "The table is made with the default engine, or the statement fails with NO_ENGINE_SUBSTITUTION.",
+        "MariaDB manual, Storage Engines", (MARIADB,), finds=lambda statement: _unknown(statement, _MARIADB_ENGINES)),
+    Check("partitioned_engine", Effect.STOPS, "Partitions of MyISAM and other engines", "MySQL 8.0 and later",
+        "Error 1178: only InnoDB and NDB have partitions. Convert the tables to InnoDB on the source first.",
+        "MySQL 8.0 manual, What Is New; error 1178 of 9.7", stop="partitions_not_supported", finds=_finds(PARTITIONED_ENGINE)),
+    Check("year2", Effect.STOPS, "YEAR(2)", "MySQL 5.7.5 and later",
+        "Error 1818. Change the columns to YEAR on the source.",
+        "MySQL 5.7 manual, 2-Digit YEAR(2); error 1818 of 9.7", finds=lambda statement: _has_width(statement, "YEAR", 1, 3)),
+    Check("timestamp_width", Effect.STOPS, "TIMESTAMP with a display width", "MySQL 5.6.4 and later",
+        "The number means digits of the second's fraction now: error 1426 from 7 on, another type up to 6.",
+        "MySQL 5.6 manual, Fractional Seconds; error 1426 of 9.7",
+        finds=lambda statement: _has_width(statement, "TIMESTAMP", 7, 1000)),
+    Check("float_auto_increment", Effect.STOPS, "AUTO_INCREMENT of FLOAT and DOUBLE", "MySQL 8.4 and later",
+        "Error 1063. Change the columns to an integer type on the source.",
+        "MySQL 8.4 manual, What Is New; error 1063 of 9.7", finds=_counts_in_floats),
+    Check("innodb_strict_mode", Effect.STOPS, "ROW_FORMAT=FIXED and large KEY_BLOCK_SIZE of InnoDB", "MySQL 5.7.9 and later",
+        "Error 1031 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
+        "MySQL 5.7 manual, innodb_strict_mode; error 1031 of 9.7", finds=_breaks_innodb_strict_mode),
+    Check("nullable_primary_key", Effect.STOPS, "Columns of a primary key that say NULL", "MySQL 5.7.3 and later",
+        "Error 1171. Older servers made them NOT NULL in silence; define them so on the source.",
+        "MySQL 5.7.3 release notes; error 1171 of 9.7", finds=_has_null_in_primary_key),
+    Check("data_directory", Effect.STOPS, "DATA DIRECTORY", "MySQL 8.0.21 and later",
+        "Error 3121 unless innodb_directories of the replica names the directory.",
+        "MySQL 8.0 manual, Creating Tables Externally; error 3121 of 9.7", finds=_names_directory),
+    Check("utf8_alias", Effect.TO_KNOW, "Character set utf8", "MySQL 8.0 and later, MariaDB 10.6 and later",
+        "It means utf8mb3, which is deprecated, and will mean utf8mb4 one day. Say utf8mb3 or utf8mb4.",
+        "MySQL 8.0 manual, The utf8 Character Set; warning 3719 of 9.7", BOTH, finds=_is_utf8),
+    Check("zero_date", Effect.MAY_DIFFER, "Dates with zero parts in statements",
+        "MySQL 5.7 and later, MariaDB 10.2 and later: by default strict, MySQL also NO_ZERO_DATE",
+        "The replica takes them, since every statement carries the source's sql_mode. But ALTER TABLE, a dump's restore and "
+        "every program that writes to the new server with its default sql_mode fail. Replace them by NULL.",
+        "MySQL 8.0 manual, sql_mode; INSERT on 9.7", BOTH, finds=_has_zero_date),
 )
+# fmt: on
 """The checks of table definitions, and of values in statements."""

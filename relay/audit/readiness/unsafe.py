@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from relay.audit.readiness.check import BOTH, Check, Effect, StatementCheck
+from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 INSERT_ID: Final = 2
+_EVERY: Final = "every version, in statement format"
+_WARNED: Final = "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6"
 
 _FUNCTIONS: Final = frozenset((
     "UUID", "UUID_SHORT", "RAND", "SYSDATE", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "VERSION", "FOUND_ROWS",
@@ -114,98 +116,39 @@ def _reads_logs(statement: LoggedStatement) -> bool:
     return False
 
 
-def _differs(name: str, title: str, advice: str, effect: Effect = Effect.MAY_DIFFER) -> Check:
-    return Check(
-        name,
-        effect,
-        title,
-        "every version, in statement format",
-        advice,
-        "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6",
-        BOTH,
-    )
-
-
+# fmt: off
 CHECKS: Final = (
-    StatementCheck(
-        _differs(
-            "limit_without_order",
-            "LIMIT without ORDER BY",
-            "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
-        ),
-        lambda statement: not all(_limits(statement)),
-    ),
-    StatementCheck(
-        _differs(
-            "limit_with_order",
-            "LIMIT with ORDER BY",
-            "The same rows only where the order has no ties, such as a primary key.",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: any(_limits(statement)),
-    ),
-    StatementCheck(
-        _differs(
-            "unsafe_function",
-            "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
-            "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
-        ),
-        _calls,
-    ),
-    StatementCheck(
-        _differs(
-            "system_variable",
-            "System variables that the event does not carry",
-            "The replica uses its own value. Row format cures it.",
-        ),
-        _reads_variables,
-    ),
-    StatementCheck(
-        _differs(
-            "order_of_rows",
-            "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows",
-            "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
-        ),
-        _skips_or_replaces,
-    ),
-    StatementCheck(
-        _differs(
-            "auto_increment_select",
-            "INSERT … SELECT into a table with AUTO_INCREMENT",
-            "The numbers follow the order in which the server reads the rows. Row format cures it.",
-        ),
-        _counts_from_select,
-    ),
-    StatementCheck(
-        _differs(
-            "duplicate_key_update",
-            "ON DUPLICATE KEY UPDATE",
-            "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
-            Effect.TO_KNOW,
-        ),
-        _updates_duplicates,
-    ),
-    StatementCheck(
-        _differs("log_tables", "Reads of performance_schema or the log tables", "The replica has other rows in them."),
-        _reads_logs,
-    ),
-    StatementCheck(
-        _differs(
-            "load_data",
-            "LOAD DATA",
-            "The file travels in the log, and needs room in the replica's slave_load_tmpdir (replica_load_tmpdir).",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: statement.loads,
-    ),
-    StatementCheck(
-        _differs(
-            "temporary_table",
-            "Temporary tables in statement format",
-            "A replica that is restarted between CREATE and DROP loses them, and stops at the next statement on them.",
-            Effect.TO_KNOW,
-        ),
-        lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY",
-    ),
+    Check("limit_without_order", Effect.MAY_DIFFER, "LIMIT without ORDER BY", _EVERY,
+        "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
+        _WARNED, BOTH, finds=lambda statement: not all(_limits(statement))),
+    Check("limit_with_order", Effect.TO_KNOW, "LIMIT with ORDER BY", _EVERY,
+        "The same rows only where the order has no ties, such as a primary key.",
+        _WARNED, BOTH, finds=lambda statement: any(_limits(statement))),
+    Check("unsafe_function", Effect.MAY_DIFFER, "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
+        _EVERY,
+        "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
+        _WARNED, BOTH, finds=_calls),
+    Check("system_variable", Effect.MAY_DIFFER, "System variables that the event does not carry", _EVERY,
+        "The replica uses its own value. Row format cures it.",
+        _WARNED, BOTH, finds=_reads_variables),
+    Check("order_of_rows", Effect.MAY_DIFFER, "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows", _EVERY,
+        "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
+        _WARNED, BOTH, finds=_skips_or_replaces),
+    Check("auto_increment_select", Effect.MAY_DIFFER, "INSERT … SELECT into a table with AUTO_INCREMENT", _EVERY,
+        "The numbers follow the order in which the server reads the rows. Row format cures it.",
+        _WARNED, BOTH, finds=_counts_from_select),
+    Check("duplicate_key_update", Effect.TO_KNOW, "ON DUPLICATE KEY UPDATE", _EVERY,
+        "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
+        _WARNED, BOTH, finds=_updates_duplicates),
+    Check("log_tables", Effect.MAY_DIFFER, "Reads of performance_schema or the log tables", _EVERY,
+        "The replica has other rows in them.",
+        _WARNED, BOTH, finds=_reads_logs),
+    Check("load_data", Effect.TO_KNOW, "LOAD DATA", _EVERY,
+        "The file travels in the log, and needs room in the replica's slave_load_tmpdir (replica_load_tmpdir).",
+        _WARNED, BOTH, finds=lambda statement: statement.loads),
+    Check("temporary_table", Effect.TO_KNOW, "Temporary tables in statement format", _EVERY,
+        "A replica that is restarted between CREATE and DROP loses them, and stops at the next statement on them.",
+        _WARNED, BOTH, finds=lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY"),
 )
+# fmt: on
 """What may differ between two servers that run the same statement."""

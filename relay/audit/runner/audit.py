@@ -9,14 +9,14 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
 from protocol.binlog.layout import FIRST_EVENT
-from relay.audit.plan.overlap import Overlap
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.read_finding import TEXTS
-from relay.audit.plan.series_files import AuditedFile, find_files
-from relay.audit.plan.splits import end_of, plan, written_between
-from relay.audit.plan.whole_read import SPLIT_BYTES
 from relay.audit.runner.audit_result import AuditFinding, AuditOptions, Place, Severity, found_at
-from relay.audit.runner.files_read import AuditedHead, read_head
+from relay.binlog_tables.plan.overlap import Overlap
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import TEXTS
+from relay.binlog_tables.plan.series_files import SeriesFile, find_files
+from relay.binlog_tables.plan.series_head import SeriesHead, read_head
+from relay.binlog_tables.plan.splits import end_of, plan, written_between
+from relay.binlog_tables.plan.whole_read import SPLIT_BYTES
 
 _MOST_SERIES: Final = 100
 _T = TypeVar("_T")
@@ -85,7 +85,7 @@ class Audit:
             self._kept.pop().unpersist()
 
     @property
-    def _found(self) -> list[AuditedFile]:
+    def _found(self) -> list[SeriesFile]:
         """All files that were there when the audit began."""
         archive = self.options.archive
         return self.shared("files", lambda: find_files(store_of(archive), archive))
@@ -112,12 +112,12 @@ class Audit:
         return self.shared("newest_end", end)
 
     @cached_property
-    def files_from_the_first(self) -> list[tuple[AuditedFile, int]]:
+    def files_from_the_first(self) -> list[tuple[SeriesFile, int]]:
         """All files up to the last of `files`, also those before --since, each with up to where it can be read. Raises: as `files`."""
         if not self.files:
             return []
         store = store_of(self.options.archive)
-        found: list[tuple[AuditedFile, int]] = []
+        found: list[tuple[SeriesFile, int]] = []
         for file in self._found[: self._found.index(self.files[-1]) + 1]:
             try:
                 end = self._newest_end if file == self._found[-1] else end_of(store, file)
@@ -127,7 +127,7 @@ class Audit:
         return found
 
     @cached_property
-    def files(self) -> list[AuditedFile]:
+    def files(self) -> list[SeriesFile]:
         """The files of the archive, of the time that is asked for, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
         since, until = self.options.since, self.options.until
         if since is None and until is None:
@@ -140,7 +140,7 @@ class Audit:
         )
 
     @property
-    def heads(self) -> list[AuditedHead]:
+    def heads(self) -> list[SeriesHead]:
         """What each file's head says, in the files' order."""
         store = store_of(self.options.archive)
         return self.shared("heads", lambda: [read_head(store, file) for file in self.files])

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from relay.audit.report.content import Fact, IndexRow, Kind, Page, ReportTable, Section
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.facts_read import iso
 from relay.audit.runner.job import Job
+from relay.report.content import Fact, IndexRow, Kind, Page, ReportTable, Section
 
 
 @dataclass(frozen=True, slots=True)

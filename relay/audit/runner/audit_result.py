@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from relay.audit.history.row_asked import RowAsked
-from relay.audit.report.content import Fact, Section
+from relay.report.content import Fact, Section
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from relay.audit.report.content import Fact
-from relay.audit.report.text import moment, number_of, size
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding
 from relay.audit.runner.row_findings import ROW_FINDINGS
+from relay.report.content import Fact
+from relay.report.text import moment, number_of, size
 
 _SHOWN_VERSIONS: Final = 5
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
 from relay.disk.file_calls import make_new_directory, remove_directory, remove_tree, rename, write_new_text
 
 SUMMARY: Final = "audit.json"
@@ -20,8 +21,10 @@ INDEX: Final = "index.html"
 _PARTIAL: Final = ".partial-"
 
 
-class OutputRefused(Exception):
+class OutputRefused(RelayError):
     """The output directory cannot be used. `str()` says why, and what to do."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 def check_output(out: Path, *, replace: bool) -> None:

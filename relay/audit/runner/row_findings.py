@@ -5,9 +5,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from relay.audit.plan.read_finding import TEXTS
 from relay.audit.runner.audit import Audit, place_of
 from relay.audit.runner.audit_result import AuditFinding, Severity
+from relay.binlog_tables.plan.read_finding import TEXTS
 
 ROW_FINDINGS: Final = {
     "table_map_missing": "Rows of tables that nothing names",

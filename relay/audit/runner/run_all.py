@@ -7,9 +7,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from relay.audit.report.content import Fact
-from relay.audit.report.page import index_html
-from relay.audit.report.text import number_of, span
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_outcome import Outcome, index_row, summary
 from relay.audit.runner.audit_result import AuditOptions
@@ -18,6 +15,9 @@ from relay.audit.runner.job import Job
 from relay.audit.runner.output import INDEX, write_summary, write_text, written_whole
 from relay.audit.runner.run_job import run_in
 from relay.disk.file_calls import make_new_directory
+from relay.report.content import Fact
+from relay.report.page import index_html
+from relay.report.text import number_of, span
 
 
 @dataclass(frozen=True, slots=True)

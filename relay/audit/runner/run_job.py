@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import Fact
-from relay.audit.report.page import html
-from relay.audit.report.text import span
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_outcome import Outcome, page_of, summary
 from relay.audit.runner.audit_result import SEVERITIES, AuditOptions, AuditResult
 from relay.audit.runner.facts_read import completeness, facts_read, unread_places
 from relay.audit.runner.job import Job
 from relay.audit.runner.output import REPORT, OutputRefused, write_summary, write_text, written_whole
+from relay.report.content import Fact
+from relay.report.page import html
+from relay.report.text import span
 
 _MODULES: Final = {"history": "row_history", "hot-keys": "hot_keys"}
 """Jobs whose module has another name."""

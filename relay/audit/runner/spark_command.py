@@ -13,14 +13,17 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from relay.audit.spark_session import local_session, submitted_session
+from protocol.errors import ExitCode, RelayError
+from relay.spark.spark_session import local_session, submitted_session
 
 _SHUFFLE_PARTITIONS: Final = "16"
 _CAUSE: Final = re.compile(r"\b\w*(Exception|Error): ")
 
 
-class SparkFailed(Exception):
+class SparkFailed(RelayError):
     """Spark could not do it. `str()` is what it said, in a line."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 @contextmanager

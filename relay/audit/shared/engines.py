@@ -9,9 +9,9 @@ from typing import Final
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from protocol.sql.engines import has_transactions
-from relay.audit.plan.recorded import recorded_schema
-from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import Store
+from relay.binlog_tables.plan.recorded import recorded_schema
+from relay.binlog_tables.plan.series_files import SeriesFile
+from relay.binlog_tables.plan.store import Store
 
 Place = tuple[int, int]
 """(number of the file among those that are audited, offset in it)."""
@@ -55,7 +55,7 @@ def of_name(name: str, known_by: str) -> Engine:
     return Engine(has_transactions(name), name, known_by)
 
 
-def recorded_engines(store: Store, files: Sequence[AuditedFile]) -> list[EngineSpan]:
+def recorded_engines(store: Store, files: Sequence[SeriesFile]) -> list[EngineSpan]:
     """What the relay asked the sources, for the stretches in which it was so. Raises: OSError."""
     found = []
     for directory in dict.fromkeys(file.path.rpartition("/")[0] for file in files):
@@ -71,7 +71,7 @@ def recorded_engines(store: Store, files: Sequence[AuditedFile]) -> list[EngineS
     return found
 
 
-def _held(files: Sequence[AuditedFile], directory: str) -> Iterator[tuple[int, int]]:
+def _held(files: Sequence[SeriesFile], directory: str) -> Iterator[tuple[int, int]]:
     """(the binlog's number, its number among the files) of those in a directory."""
     for number, file in enumerate(files):
         if file.path.rpartition("/")[0] == directory:

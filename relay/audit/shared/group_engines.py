@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from protocol.sql.engines import names_of_engines
-from relay.audit.plan.packed_store import store_of
 from relay.audit.runner.audit import Audit
 from relay.audit.shared.engines import (
     HIGH,
@@ -18,6 +17,7 @@ from relay.audit.shared.engines import (
     recorded_engines,
 )
 from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
+from relay.binlog_tables.plan.packed_store import store_of
 
 _PLACE: Final = "struct<number: int, offset: bigint>"
 

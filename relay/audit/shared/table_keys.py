@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from protocol.errors import ProtocolError
-from relay.audit.plan.packed_store import store_of
-from relay.audit.plan.recorded import told_schema
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.runner.audit import Audit
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.recorded import told_schema
 from relay.schema_history.schema_record import RecordedSchema
 
 _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"

@@ -88,7 +88,7 @@ def _load_tls(section: Mapping[str, Any], findings: Findings) -> ServerTls | Non
     try:
         tls = load_server_tls(certificate, key, None)
     except CertificateError as error:
-        findings.problem(f"http.tls_{error.part}", error.what, error.instead)
+        findings.problem(f"http.tls_{error.part}", error.what, error.advice)
         return None
     problem = tls.problem(datetime.datetime.now(datetime.UTC))
     if problem is not None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
 from protocol.printable import printable
 
 _MOST_BYTES: Final = 4096
@@ -22,8 +23,10 @@ class Problem:
         return printable(text, _MOST_BYTES)
 
 
-class ConfigError(Exception):
+class ConfigError(RelayError):
     """A configuration that cannot be used, with all its problems. `str()` is ready for a terminal, secrets left out."""
+
+    exit_code = ExitCode.WRONG_USE
 
     def __init__(self, path: Path, problems: list[Problem]) -> None:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -32,17 +35,17 @@ class ConfigError(Exception):
         self.problems = problems
 
 
-class Wrong(ValueError):
+class Wrong(RelayError, ValueError):
     """A value that is refused, with the two halves of its Problem. For the checks of single values.
 
-    is_shown: the value is no secret.
+    is_shown: the value is no secret. A ValueError too: pydantic collects those.
     """
 
+    exit_code = ExitCode.WRONG_USE
+
     def __init__(self, what: str, instead: str, *, is_shown: bool = True) -> None:
-        super().__init__(what)
+        super().__init__(what, instead)
         self.is_shown = is_shown
-        self.what = what
-        self.instead = instead
 
 
 @dataclass(slots=True)

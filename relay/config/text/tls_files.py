@@ -34,7 +34,7 @@ def load_listen_tls(data: Mapping[str, Any], findings: Findings) -> ServerTls | 
     try:
         tls = load_server_tls(certificate, key, given.get("tls_client_ca"))
     except CertificateError as error:
-        findings.problem(f"listen.tls_{error.part}", error.what, error.instead)
+        findings.problem(f"listen.tls_{error.part}", error.what, error.advice)
         return None
     problem = tls.problem(datetime.datetime.now(datetime.UTC))
     if problem is not None:

@@ -38,9 +38,9 @@ class ConnectionLog:
         self._log = self._log.bind(replica_address=self._client.address)
         if error.number == ErrorCode.ER_HOST_IS_BLOCKED:
             # A blocked address was named when the block began; it may come a thousand times a second.
-            self._log.debug("connection_refused", reason=error.message)
+            self._log.debug("connection_refused", reason=error.what)
         else:
-            self._log.warning("connection_refused", reason=error.message)
+            self._log.warning("connection_refused", reason=error.what)
 
     def greeted(self) -> None:
         """From now on its lines have its number."""
@@ -83,7 +83,7 @@ class ConnectionLog:
     def _broke_rules(self, error: PeerError) -> None:
         if error.number == ErrorCode.ER_ACCESS_DENIED_ERROR:
             return  # told as a refused login
-        fields: dict[str, object] = {"number": int(error.number), "reason": error.message}
+        fields: dict[str, object] = {"number": int(error.number), "reason": error.what}
         if self._client.user:
             self._log.warning("connection_ended", user=self._client.user, **fields)
         else:
@@ -95,7 +95,7 @@ class ConnectionLog:
             "memory_budget_exceeded",
             user=self._client.user,
             held_bytes=held_bytes,
-            why=error.message,
+            why=error.what,
             advice="Look at what this client does: it may send requests it does not finish, or read no answers. If all of that is "
             "wanted, give memory.budget of relay.toml more, and MemoryMax with it (docs/RUNNING.md).",
         )
@@ -132,12 +132,12 @@ class ConnectionLog:
 
     def dump_refused(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
         """Its request is answered with `error`."""
-        reason = error.message
+        reason = error.what
         self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(command))
 
     def dump_dropped(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
         """Its client library asked without the replica's set-up: the connection ends, and the replica comes with its own."""
-        reason = f"closed without a word, as nothing was said before the request; else it would be: {error.message}"
+        reason = f"closed without a word, as nothing was said before the request; else it would be: {error.what}"
         self._log.info("dump_not_begun", **self._replica(), **_place(command), reason=reason)
 
     def dump_not_begun(self, requested: tuple[str, int], archive_end: Position | None) -> None:

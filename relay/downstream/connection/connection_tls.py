@@ -6,12 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from protocol.auth.authenticator import Channel
+from protocol.errors import RelayError
 from relay.process.background import OnFault, begin_task
 from relay.process.certificates import ServerTls
 from relay.process.tls_transport import TlsTransport, tls_trouble
 
 
-class TlsBroken(Exception):
+class TlsBroken(RelayError):
     """What came is no TLS, or no handshake that was agreed on. Its text is for the log: to the peer TLS has said it."""
 
 

@@ -178,7 +178,7 @@ class Session(asyncio.BufferedProtocol):
         if isinstance(answer, AnsweredError):
             self._host.traffic.turned_away[_WHY_NO_GREETING.get(answer.number, "other")] += 1
             self.log.refused(answer)
-            payload = err_payload(answer.number, answer.message, with_sqlstate=False)
+            payload = err_payload(answer, with_sqlstate=False)
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
             return
@@ -378,7 +378,7 @@ class Session(asyncio.BufferedProtocol):
                 # It said goodbye, or broke the rules, while its dump request was looked at.
                 self._admission.cancel()
             if self.dump is not None:
-                self._end_dump(closed.error.message if closed.error else "the replica said goodbye")
+                self._end_dump(closed.error.what if closed.error else "the replica said goodbye")
             self._close_soon()
         self._deadline.set(machine.next_deadline())
         self._schedule_turn()
@@ -668,7 +668,7 @@ class Session(asyncio.BufferedProtocol):
         """The stream cannot go on."""
         if self.dump is not None:
             self._host.traffic.dumps_refused[int(error.number)] += 1
-        self._end_dump(error.message, failed=True)
+        self._end_dump(error.what, failed=True)
         if sequence is None or self.client.machine is None:
             self.abort()
             return

@@ -41,7 +41,7 @@ class SetUpMissing(PositionRefused):
 def set_up_missing(text: str) -> SetUpMissing:
     """As `refusal`, for want of the set-up."""
     refused = refusal(text)
-    return SetUpMissing(refused.number, refused.message)
+    return SetUpMissing(refused.number, refused.what)
 
 
 def shown_name(file: str) -> str:

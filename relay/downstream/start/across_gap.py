@@ -49,7 +49,7 @@ def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
 def lacks_some(gap: AcceptedGap, refused: PositionRefused | None = None) -> PositionRefused:
     """ERR 1236 for a replica by GTID that lacks what is missing. refused: how a source would word it."""
     missing = _named("It lacks", gap.missing)
-    said = f". A source would say: {refused.message}" if refused is not None else ""
+    said = f". A source would say: {refused.what}" if refused is not None else ""
     return refusal(f"{gap.fork} is where an accepted gap begins: {_missing(gap)}. {missing}{_ANEW}{said}")
 
 

@@ -74,4 +74,4 @@ def _not_here_yet(awaited: StillAwaited, wait_s: float) -> PositionRefused:
     text = (
         f"What the replica has did not reach binlog-relay (waited {wait_s:g} s), it may try again. A source would say: "
     )
-    return refusal(text + awaited.refused.message, ErrorCode.ER_UNKNOWN_ERROR)
+    return refusal(text + awaited.refused.what, ErrorCode.ER_UNKNOWN_ERROR)

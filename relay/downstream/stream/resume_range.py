@@ -1,16 +1,60 @@
 """Where a replica by file and position may go on if its connection breaks now, noted in the archive before it is sent."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from relay.archive.storage.replica_marks import Mark
-from relay.downstream.stream.sent_range import SentRange
 
+# What a replica has not read yet of what was sent: the kernel's send buffer here and its receive buffer there. Current
+# kernels let them grow to 4 MiB and 32 MiB (tcp_wmem, tcp_rmem).
+IN_FLIGHT_BYTES: Final = 64 << 20
+_GRAIN_BYTES: Final = 256 << 10
 # A receive window says less than its size about the last of it, and a proxy in between holds some.
 _UNREAD_MARGIN_BYTES: Final = 1 << 20
 # To ask for each run of 256 KiB takes a quarter of the time that sending it does.
 _UNREAD_ASKED_EVERY_BYTES: Final = 1 << 20
 _UNREAD_ASKED_EVERY_S: Final = 0.01
+
+
+class SentRange:
+    """[low, high] of one file: the replica's next request, if its connection breaks now, is an event's start in it.
+
+    An event that was sent in part is asked for again from its start, which for an event of a gigabyte is far before
+    `high`: so `low` is at or before the start of the oldest event that may not have arrived whole.
+    """
+
+    def __init__(self, start: int, in_flight_bytes: int = IN_FLIGHT_BYTES) -> None:
+        self.low = start
+        self.high = start
+        self._in_flight_bytes = in_flight_bytes
+        # (sent up to here, no event that was not whole by then starts before this)
+        self._steps: deque[tuple[int, int]] = deque()
+        self._event_floor = start
+
+    def sent(self, start: int, stop: int, *, event_ended: bool, unread_bytes: int | None = None) -> None:
+        """[start, stop) is about to be sent. `event_ended`: an event's last byte is in it.
+
+        unread_bytes: an upper bound, where one is known, of what the replica has not read of all that was sent before.
+        """
+        if event_ended:
+            self._event_floor = start
+        self.high = stop
+        steps = self._steps
+        if not steps or stop - steps[-1][0] >= _GRAIN_BYTES:
+            steps.append((stop, self._event_floor))
+        in_flight_bytes = self._in_flight_bytes
+        if unread_bytes is not None:
+            in_flight_bytes = min(in_flight_bytes, unread_bytes + stop - start)
+        oldest_missing = stop - in_flight_bytes
+        while steps and steps[0][0] <= oldest_missing:
+            self.low = max(self.low, steps.popleft()[1])
+
+    def arrived(self) -> None:
+        """The replica has everything up to `high`."""
+        self.low = self.high
+        self._event_floor = self.high
+        self._steps.clear()
 
 
 class ResumeRange:

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relay.commands.outcome import FINDINGS, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from protocol.errors import ExitCode
+from relay.commands.outcome import CommandFailed
 from relay.disk.file_calls import write_named_text
 
 if TYPE_CHECKING:
@@ -25,19 +26,15 @@ def check_feed_installed() -> None:
         import duckdb  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
+        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'") from None
 
 
 def loaded_feed(path: Path) -> "FeedSection":
-    """The settings of a feed.toml. Raises: CommandFailed."""
+    """The settings of a feed.toml. Raises: CommandFailed; ConfigError."""
     check_feed_installed()
-    from relay.config.text.problems import ConfigError
     from relay.feed.feed_config import load_feed_config
 
-    try:
-        section = load_feed_config(path)
-    except ConfigError as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
+    section = load_feed_config(path)
     if section.format == "iceberg":
         _check_catalog(section.catalog or "", path)
     return section
@@ -56,10 +53,10 @@ def _check_catalog(catalog: str, path: Path) -> None:
             make_url(catalog).get_dialect().import_dbapi()
         except (ValueError, ArgumentError):
             text = f'{path}: `catalog` is no URL that SQLAlchemy knows. Write it as "postgresql+psycopg2://USER@HOST/DATABASE".'
-            raise CommandFailed(text, WRONG_USE) from None
+            raise CommandFailed(text) from None
     except ImportError as error:
         raise CommandFailed(
-            f'{path}: {error.name} is not installed, which format = "iceberg" with this `catalog` needs.', WRONG_USE
+            f'{path}: {error.name} is not installed, which format = "iceberg" with this `catalog` needs.'
         ) from None
 
 
@@ -76,21 +73,15 @@ class SnapshotRequest:
 @contextlib.contextmanager
 def _told(again: str) -> Iterator[None]:
     """What a feed, an archive or a lake raises, as the command tells it. Raises: CommandFailed."""
-    from relay.audit.plan.series_files import NothingToRead
     from relay.feed.feed_run import is_passing, told
-    from relay.feed.rows.feed_stop import FeedStop
 
     try:
         yield
-    except FeedStop as stop:
-        raise CommandFailed(str(stop), FINDINGS) from None
-    except NothingToRead as error:
-        raise CommandFailed(str(error), WRONG_USE) from None
     except Exception as error:
         # Of delta-rs some are an OSError that names no file: those of a bucket that is not reached.
         if not is_passing(error) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        raise CommandFailed(f"The lake did not do it: {told(error)} {again}", SOURCE_UNREACHABLE) from None
+        raise CommandFailed(f"The lake did not do it: {told(error)} {again}", ExitCode.SOURCE_UNREACHABLE) from None
 
 
 @contextlib.contextmanager
@@ -102,7 +93,7 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise CommandFailed(
-                f"A feed with {path} runs already. End it first; what is not committed is done again.", WRONG_USE
+                f"A feed with {path} runs already. End it first; what is not committed is done again."
             ) from None
         before = signal.signal(signal.SIGTERM, _end)
         try:
@@ -120,33 +111,26 @@ def _end(*_: object) -> None:
 def follow(path: Path, *, once: bool) -> None:
     """Feeds. Raises: CommandFailed."""
     with _locked(path) as section:
-        from relay.feed.feed_run import FeedFailed, run_feed
+        from relay.feed.feed_run import run_feed
 
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
-        try:
-            run_feed(section, say, once=once, ended=ended)
-        except FeedFailed as error:
-            raise CommandFailed(str(error), SOURCE_UNREACHABLE) from None
+        run_feed(section, say, once=once, ended=ended)
 
 
 def snapshot(path: Path, request: SnapshotRequest) -> None:
     """Loads tables from the source while it feeds. Raises: CommandFailed."""
     if not request.tables and not request.all_tables:
-        raise CommandFailed("feed snapshot needs --table SCHEMA.TABLE or --all", WRONG_USE)
+        raise CommandFailed("feed snapshot needs --table SCHEMA.TABLE or --all")
     if (request.server is None) != (request.position is None):
-        raise CommandFailed(
-            "--server and --position go together: a server that has the data of that position", WRONG_USE
-        )
+        raise CommandFailed("--server and --position go together: a server that has the data of that position")
     with _locked(path) as section:
         from relay.feed.feed_run import opened_engine
         from relay.feed.snapshot.snapshot_run import run_snapshots
 
         if section.source is None:
-            raise CommandFailed(
-                f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
-            )
+            raise CommandFailed(f"{path} has no [feed.source]: it names the server and an account with SELECT.")
         with opened_engine(section) as engine:
             run_snapshots(engine, section.source, request, say)
 
@@ -177,7 +161,7 @@ def report(path: Path, out: Path, days: int) -> None:
         import jinja2  # noqa: F401
         import pygal  # noqa: F401
     except ImportError as error:
-        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'", WRONG_USE) from None
+        raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'") from None
     from relay.feed.command.feed_page import feed_page
     from relay.feed.feed_run import opened_engine
 
@@ -188,7 +172,7 @@ def report(path: Path, out: Path, days: int) -> None:
         write_named_text(written, page)
         written.replace(out)
     except OSError as error:
-        raise CommandFailed(f"The report was not written: {error}.", WRONG_USE) from None
+        raise CommandFailed(f"The report was not written: {error}.") from None
     sys.stdout.write(f"{out}\n")
 
 
@@ -204,9 +188,7 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
         from relay.feed.snapshot.table_snapshot import check_source
 
         if section.source is None:
-            raise CommandFailed(
-                f"{path} has no [feed.source]: it names the server and an account with SELECT.", WRONG_USE
-            )
+            raise CommandFailed(f"{path} has no [feed.source]: it names the server and an account with SELECT.")
         found = False
         with opened_engine(section) as engine, SourceRows(section.source) as source:
             check_source(engine, source)

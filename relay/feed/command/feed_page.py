@@ -9,15 +9,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.audit.report.content import Bars, Fact, OverTime, Page, ReportTable, Section
-from relay.audit.report.page import html
-from relay.audit.report.text import moment, number_of, size, span
-from relay.audit.report.time_steps import time_step
 from relay.feed.command.feed_report import feed_report
 from relay.feed.command.growth import LEAST, archive_growth, growth_section, table_growth
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import SNAPSHOT, LakeTable
+from relay.report.content import Bars, Fact, OverTime, Page, ReportTable, Section
+from relay.report.page import html
+from relay.report.text import moment, number_of, size, span
+from relay.report.time_steps import time_step
 
 _FINE: Final = ("current", "changes only")
 _MINUTE: Final = 60

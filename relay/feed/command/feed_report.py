@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from relay.audit import arrow
+from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
 from relay.feed.progress_table import current_state

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from relay.audit.plan.store import plain_path
-from relay.audit.report.content import ReportTable, Section
-from relay.audit.report.text import number_of, size, span
+from relay.binlog_tables.plan.store import plain_path
 from relay.feed.archive_reading import StoredBinlog
 from relay.feed.lake.lake_table import LakeTable
+from relay.report.content import ReportTable, Section
+from relay.report.text import number_of, size, span
 
 LEAST: Final = timedelta(days=2)
 """Of less nobody can say what a day brings."""

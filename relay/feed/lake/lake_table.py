@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from protocol.errors import RelayError
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.spool.spooled_net import SpooledNet
 
@@ -47,7 +48,7 @@ class ColumnsChange:
     numbered: bool = False
 
 
-class CannotEvolve(Exception):
+class CannotEvolve(RelayError):
     """The lake's format has no way from a column's type to the other."""
 
 

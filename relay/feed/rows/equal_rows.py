@@ -12,6 +12,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from protocol.errors import RelayError
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, ROW, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, cast_column, check_texts, identifier, literal, pointers, typed
@@ -21,7 +22,7 @@ OWN_NAME: Final = (SEQUENCE, ROW)
 """What finds a row of a table without a key in the lake."""
 
 
-class RowsUnnamed(Exception):
+class RowsUnnamed(RelayError):
     """Some row of the lake has no name: it came while the table had a key."""
 
 

@@ -1,16 +1,19 @@
 """Why a feed does not go on: a name, a place, what it means, what to do."""
 
+from protocol.errors import ExitCode, RelayError
 
-class FeedStop(Exception):
-    """The feed committed everything before `place` and nothing behind it. `str()` is for people; `name` is in docs/FEED.md."""
 
-    def __init__(self, name: str, place: str, text: str, advice: str, table: str = "") -> None:
+class FeedStop(RelayError):
+    """The feed committed everything before `place` and nothing after it. `name` is in docs/FEED.md."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, name: str, place: str, what: str, advice: str, table: str = "") -> None:
         of = f" table {table}" if table else ""
-        super().__init__(f"{name}: the feed stopped at {place}{of}. {text} {advice}")
+        super().__init__(what, advice)
+        self.text = f"{name}: the feed stopped at {place}{of}. {what}"
         self.name = name
         self.place = place
-        self.text = text
-        self.advice = advice
         self.table = table
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from relay.audit.plan.recorded import described
+from relay.binlog_tables.plan.recorded import described
 from relay.feed.rows.feed_stop import table_stop
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Table
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from protocol.errors import RelayError
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import BYTES, DELETED, DOCUMENT, LABEL, SEQUENCE, TEXT, TIME, LakeColumn
 from relay.feed.rows.row_numbers import row_numbers
@@ -41,7 +42,7 @@ class TableRows:
         return [by_name[name] for name in self.key]
 
 
-class ImagesNotWhole(Exception):
+class ImagesNotWhole(RelayError):
     """Some image has not all columns: MINIMAL, NOBLOB."""
 
 

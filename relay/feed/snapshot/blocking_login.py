@@ -9,7 +9,7 @@ from pymysql.charset import charset_by_name
 from pymysql.constants import CLIENT
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-from protocol.auth.client_login import ClientLogin, LoginWithheld, PasswordTooLong
+from protocol.auth.client_login import ClientLogin, LoginWithheld
 from protocol.errors import Malformed
 from protocol.handshake import login_head, login_payload
 from relay.upstream.source.answer_bound import AnswerBound, AnswerMeter
@@ -97,7 +97,7 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
         login = ClientLogin(self._secrets, self._tls.peer(secured=self._secure))
         try:
             self._converse(login, head)
-        except (LoginWithheld, PasswordTooLong) as error:
+        except LoginWithheld as error:
             raise login_refusal(error, login, self._where, self._tls) from error
         except BROKEN as error:
             raise other_protocol(self._where, None, f"{type(error).__name__}: {error}") from error

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from relay.audit import arrow
+from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import SNAPSHOT
 from relay.feed.rows.feed_place import FeedPlace

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from protocol.errors import Malformed
-from relay.audit.plan.read_finding import FileLost
+from relay.binlog_tables.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from relay.audit import arrow
+from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.fed_table import CURRENT, FedTable
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable

@@ -14,6 +14,7 @@ from typing import Final
 
 import duckdb
 
+from protocol.errors import RelayError
 from relay.disk.file_calls import SECRET_MODE, make_new_file, open_to_read, remove_tree
 
 _PREFIX: Final = "binlog-relay-feed."
@@ -24,8 +25,21 @@ _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _FULL_TEXTS: Final = ("No space left", "Disk quota exceeded", "max_temp_directory_size", "File too large")
 
 
-class SpoolFull(OSError):
-    """The disk of the spool directory is full. Nothing of the batch is in the lake. `str()` is for people."""
+class SpoolFull(RelayError, OSError):
+    """The disk of the spool directory `file` is full. Nothing of the batch is in the lake.
+
+    An OSError too, like every other reason for which a disk takes no more: it is tried again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            "The disk is full where the feed keeps what does not fit into memory; nothing of this batch is in the lake, and what was "
+            "written there is removed",
+            "Make room, or set `spool_directory` in feed.toml to a larger disk: it takes twice the size of the largest transaction, "
+            "and more for packed ones",
+            file=str(path),
+        )
+        self.errno = errno.ENOSPC
 
 
 class SpoolDirectory:
@@ -59,7 +73,7 @@ class SpoolDirectory:
         except duckdb.Error as error:
             if not any(one in str(error) for one in _FULL_TEXTS):
                 raise
-            raise _full(self.path) from None
+            raise SpoolFull(self.path) from None
 
     def close(self) -> None:
         """Gone, with all that is in it."""
@@ -109,14 +123,4 @@ def _removed(path: Path, lock: int) -> None:
 def _told(error: OSError, path: Path) -> OSError:
     text = str(error)
     full = error.errno in _FULL or any(one in text for one in _FULL_TEXTS)
-    return _full(path) if full else error
-
-
-def _full(path: Path) -> SpoolFull:
-    return SpoolFull(
-        errno.ENOSPC,
-        "The disk is full where the feed keeps what does not fit into memory; nothing of this batch is in the lake, and what was "
-        "written there is removed. Make room, or set `spool_directory` in feed.toml to a larger disk: it takes twice the size of the "
-        "largest transaction, and more for packed ones",
-        str(path),
-    )
+    return SpoolFull(path) if full else error

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from relay.archive.inspect.scrub import ScrubStatus
+from relay.archive_inspection.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
 from relay.mirror.mirror_status import MirrorStatus

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
-from relay.archive.inspect.scrub import Scrub
+from relay.archive_inspection.scrub import Scrub
 from relay.downstream.clients import Clients
 from relay.http.facts.history import FINE_S, History, HistorySample
 from relay.http.facts.loop_delay import LoopDelay
@@ -23,7 +23,7 @@ from relay.process.background import guarded
 from relay.process.duration_histogram import DurationHistogram
 from relay.upstream.source.source_status import SourceStatus
 from relay.upstream.source.stream_tally import StreamTally
-from relay.view.shown_view import ShownView, stop_text
+from relay.view.shown_view import ShownView
 
 _EVERY_S: Final = 1.0
 _KEPT_S: Final = 0.2
@@ -235,7 +235,7 @@ def _view(name: str, view: ShownView) -> ViewState:
         is_open=isinstance(archive, Archive),
         behind_bytes=status.behind_bytes,
         stop=stop.reason.name if stop is not None else "",
-        stop_text=stop_text(stop) if stop is not None else "",
+        stop_text=stop.message if stop is not None else "",
         source_file=status.source.file if status.source is not None else "",
         source_offset=status.source.offset if status.source is not None else 0,
         files=sum(len(one.files) for one in generations),

@@ -15,7 +15,7 @@ import structlog
 from cryptography import x509
 
 from relay.archive.catalog.catalog import CatalogUnreadable
-from relay.archive.inspect.listing import count_ledgers
+from relay.archive_inspection.listing import count_ledgers
 from relay.process.background import begin_task
 
 log = structlog.get_logger(__name__)

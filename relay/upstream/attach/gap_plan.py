@@ -13,7 +13,7 @@ from typing import Final
 import pymysql.err
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.errors import Malformed
+from protocol.errors import ExitCode, Malformed, RelayError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.position import Position, binlog_number
@@ -36,8 +36,10 @@ _UNKNOWN_STOP: Final = "a source that does not lead on"
 _MOST_NAMED: Final = 100
 
 
-class GapRefused(Exception):
+class GapRefused(RelayError):
     """There is no gap that could be accepted, or not so. `str()` says why, and what to do."""
+
+    exit_code = ExitCode.FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class GapPlan:
             if file.number >= binlog_number(place.file)
         ]
         try:
-            return await asyncio.to_thread(mysql_gtids_in, parts)
+            return await asyncio.to_thread(mysql_gtids_in, generation.layer, parts)
         except (OSError, Malformed) as error:
             raise GapRefused(
                 f"What is archived behind {place} cannot be read: {error}. Run `binlog-relay archive verify --deep`."

@@ -11,9 +11,9 @@ from protocol.auth.client_login import (
     CLEARTEXT,
     ClientLogin,
     LoginWithheld,
-    PasswordTooLong,
     PasswordWithheld,
     Peer,
+    PluginNotOffered,
 )
 from protocol.auth.greeting import why_no_greeting
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -126,24 +126,22 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
     )
 
 
-def login_refusal(
-    error: LoginWithheld | PasswordTooLong, login: ClientLogin, where: str, tls: SourceTls
-) -> UpstreamError:
+def login_refusal(error: LoginWithheld, login: ClientLogin, where: str, tls: SourceTls) -> UpstreamError:
     """The error for a login that this side did not go on with. Names no secret."""
-    if isinstance(error, LoginWithheld) and not isinstance(error, PasswordWithheld):
+    if isinstance(error, PluginNotOffered):
         return UpstreamError(
             FailureKind.AUTHENTICATION,
-            f"{tls.who} {where} asks for the authentication plugin {error.plugin!r}, which the relay does not take part in",
-            _ADVICE.get(error.plugin, _OTHER_PLUGIN),
+            f"{tls.who} {where} asks for the authentication plugin {error.what!r}, which the relay does not take part in",
+            _ADVICE.get(error.what, _OTHER_PLUGIN),
             name="plugin_unavailable",
             number=_CANNOT_LOAD,
         )
     if isinstance(error, PasswordWithheld):
         text = (
-            f"{tls.who} {where} asks for the password itself ({error.plugin}), and nothing proves that it is the server: "
+            f"{tls.who} {where} asks for the password itself ({error.what}), and nothing proves that it is the server: "
             f"{login.peer.value}"
         )
-        advice = _allowing(error.plugin, login.peer, tls)
+        advice = _allowing(error.what, login.peer, tls)
     else:
         text = f"the password is too long to be encrypted with {tls.section}.public_key"
         advice = f'Write {tls.section}.ssl_mode = "verify_ca" with {tls.section}.ssl_ca.'

@@ -10,7 +10,7 @@ from aiomysql.connection import _open_connection
 from pymysql.charset import charset_by_name
 from pymysql.constants import CLIENT
 
-from protocol.auth.client_login import ClientLogin, LoginSecrets, LoginWithheld, PasswordTooLong
+from protocol.auth.client_login import ClientLogin, LoginSecrets, LoginWithheld
 from protocol.auth.greeting import why_no_greeting
 from protocol.handshake import login_head, login_payload
 from relay.upstream.source.answer_bound import AnswerMeter, BoundedResult
@@ -122,7 +122,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         login = ClientLogin(self._secrets, self._tls.peer(secured=self._secure))
         try:
             await self._converse(login, head)
-        except (LoginWithheld, PasswordTooLong) as error:
+        except LoginWithheld as error:
             raise login_refusal(error, login, self._where, self._tls) from error
         self._logging_in = False
         self._auth_plugin_used = login.plugin

@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
 from protocol.printable import printable
 
 _MOST_BYTES: Final = 4096
@@ -40,19 +41,20 @@ _NUMBERS: Final[dict[FailureKind, int]] = {
 }
 
 
-class UpstreamError(Exception):
-    """The stream ended. `str()` says what, where and why; `advice` what to do; `number` what a replica would show.
+class UpstreamError(RelayError):
+    """The stream ended. name: for machines. number: the error that a replica would show.
 
     What it repeats of a source is made printable: it goes to the ledger, to replicas, to pages and terminals.
     """
 
+    exit_code = ExitCode.SOURCE_UNREACHABLE
+
     def __init__(
         self, kind: FailureKind, what: str, advice: str = "", *, name: str | None = None, number: int | None = None
     ) -> None:
-        what = printable(what, _MOST_BYTES)
-        super().__init__(what)
+        super().__init__(printable(what, _MOST_BYTES), advice)
+        if kind is FailureKind.ARCHIVE:
+            self.exit_code = ExitCode.ARCHIVE_DAMAGED
         self.kind = kind
-        self.what = what
-        self.advice = advice
         self.name = name or kind.value
         self.number = number if number is not None else _NUMBERS[kind]

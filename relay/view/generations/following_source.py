@@ -14,15 +14,9 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.view.generations.source_breaks import (
-    file_gone,
-    gap_in_archive,
-    gave_numbers,
-    no_gtids,
-    source_changed,
-)
-from relay.view.rules.group import StopReason
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
+from relay.view.stops import source_stops
+from relay.view.stops.stop_reason import StopReason
 
 
 def why_not(later: Generation, made_to: Position, settings: ViewSettings, next_gno: int) -> StopReason | None:
@@ -30,15 +24,15 @@ def why_not(later: Generation, made_to: Position, settings: ViewSettings, next_g
     the view."""
     origin = later.origin
     if later.gap is not None:
-        return gap_in_archive(made_to.file)
+        return source_stops.gap_in_archive(made_to.file)
     if settings.gtids == "anonymous":
-        return no_gtids(made_to.file)
+        return source_stops.without_gtids(made_to.file)
     if settings.gtids == "assign" and next_gno != FIRST_GNO:
-        return gave_numbers(made_to.file)
+        return source_stops.numbers_assigned(made_to.file)
     if origin is None or later.identity is None:
-        return source_changed(made_to.file, "where its binlogs begin is not known any more")
+        return source_stops.source_changed(made_to.file, "where its binlogs begin is not known any more")
     if (origin.after_file, origin.after_offset) != (made_to.file, made_to.offset) or first_file(later) is None:
-        return file_gone(f"what follows {made_to}")
+        return source_stops.file_missing(f"what follows {made_to}")
     return None
 
 

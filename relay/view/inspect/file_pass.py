@@ -4,20 +4,22 @@ At each such place the same is done as where somebody decides for `view skip`: t
 known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
+from protocol.position import Position, binlog_number
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes
 from relay.view.inspect.stamped_file import as_archived
-from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
+from relay.view.stops import source_stops
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translate.passed_tables import PassedTables
-from relay.view.translate.view_stopped import ViewStopped
 from relay.view.translate.wait_counts import WaitCounts
 from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
@@ -31,6 +33,9 @@ class OpenedFile(FileBytes, Protocol):
 
     def close(self) -> None:
         """Closes it."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,13 @@ class UnreadPart(NamedTuple):
     text: str
 
 
-def _tells_nobody(_stop: ViewStopped, _source: FileBytes) -> None:
+def up_to_fork(ends: Sequence[tuple[T, str, int]], fork: Position) -> list[tuple[T, str, int]]:
+    """Return the files before a gap from which a view is made, each with its name and the end of what is used; at least the first."""
+    kept = [one for one in ends if binlog_number(one[1]) <= binlog_number(fork.file)] or list(ends[:1])
+    return [(of, name, min(end, fork.offset) if name == fork.file else end) for of, name, end in kept]
+
+
+def _tells_nobody(_stop: ViewStop, _source: FileBytes) -> None:
     pass
 
 
@@ -74,7 +85,7 @@ class FilePass:
         self,
         settings: ViewSettings,
         begin: ViewCheckpoint | None = None,
-        tell: Callable[[ViewStopped, FileBytes], object] = _tells_nobody,
+        tell: Callable[[ViewStop, FileBytes], object] = _tells_nobody,
         on_looked: Callable[[int], object] | None = None,
     ) -> None:
         """begin: None: a file's beginning, and nothing is known of tables."""
@@ -131,9 +142,10 @@ class FilePass:
                         self._on_looked(translation.offset - before)
                         before = translation.offset
                 return None
-            except ViewStopped as stop:
+            except ViewStopped as stopped:
+                stop = stopped.stop
                 self._tell(stop, source)
-                if stop.reason.name == "gtids_not_named":
+                if stop.reason.name == source_stops.EXECUTED_GTIDS_MISSING:
                     continue  # told once; what follows is as a view has it that begins there
                 if stop.group_stop <= stop.offset or stop.offset in skips:
                     return UnreadPart(file.name, stop.offset, "Nobody can say where what stands there ends.")

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from protocol.binlog.layout import MAGIC
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
-from relay.dependencies.tables_file import read_tables
+from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
+from relay.view.dependencies.tables_file import read_tables
 from relay.view.generations.view_generations import MadeGeneration, begun_with
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_comparison import MadePiece
 from relay.view.inspect.view_listing import files_of
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap

@@ -10,9 +10,9 @@ from protocol.gtid.mariadb import GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.generation_directories import begun_generations, generation_path
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.storage.files import CATALOG_NAME
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.transaction_search import find_gtid
 from relay.view.generations.view_generations import made_generations, qualified
 from relay.view.inspect.executed_gtids import executed_before
 from relay.view.rules.kept_settings import view_directory

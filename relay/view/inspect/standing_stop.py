@@ -6,11 +6,11 @@ from pathlib import Path
 from protocol.position import Position
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.inspect.listing import read_ledgers
-from relay.view.rules.group import StopReason
+from relay.archive_inspection.listing import read_ledgers
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import STOPPED, StopUnknown, ViewStop, kept_stop
 from relay.view.view_place import ViewPlace
 from relay.view.view_skips import skips_of
-from relay.view.view_stop import STOPPED, StopUnknown, ViewStop, kept_stop
 
 
 def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) -> ViewStop | None:

@@ -3,16 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
 from relay.view.former_source import begun_behind, behind_source, why_not_behind
-from relay.view.generations.source_breaks import gave_numbers
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
-from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops import source_stops
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.wait_counts import WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
 
@@ -21,30 +20,19 @@ MOST_STOPS: Final = 1000
 _TIME_BYTES: Final = 4
 
 
-class StopAhead(NamedTuple):
-    """Where a view would stop. group_stop: where what cannot be kept ends; `offset`: it is no group, and `view skip` does not help.
-    time: of the source, Unix seconds; 0: none."""
-
-    file: str
-    offset: int
-    group_stop: int
-    time: int
-    reason: StopReason
-
-
 @dataclass(slots=True)
 class StopsFound:
     """stops: in order, the first ones and the first of each reason. counts: of all, by the reason's name. unread: what was not looked
     at; of what is defined there nothing is known behind it. waits: which transactions would wait for which, if it was looked at.
     left_out: of a MariaDB source, in the view from its beginning to the end of what was looked at."""
 
-    stops: list[StopAhead] = field(default_factory=list)
+    stops: list[ViewStop] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     unread: list[UnreadPart] = field(default_factory=list)
     waits: WaitCounts = field(default_factory=WaitCounts)
     left_out: LeftOut | None = None
 
-    def add(self, stop: StopAhead, most: int = MOST_STOPS) -> None:
+    def add(self, stop: ViewStop, most: int = MOST_STOPS) -> None:
         """Counts one more, and lists it if `most` are not listed yet, or none of its reason."""
         if len(self.stops) < most or stop.reason.name not in self.counts:
             self.stops.append(stop)
@@ -67,7 +55,7 @@ def find_stops(
     *,
     begin: ViewCheckpoint | None = None,
     most: int = MOST_STOPS,
-    is_wanted: Callable[[StopAhead], bool] = lambda stop: True,
+    is_wanted: Callable[[ViewStop], bool] = lambda stop: True,
     on_looked: Callable[[int], object] | None = None,
 ) -> StopsFound:
     """Of these files, oldest first. begin: where in the first one; None: its beginning, and nothing is known of tables. on_looked: is
@@ -75,7 +63,7 @@ def find_stops(
     """
     found = StopsFound()
 
-    def note(stop: StopAhead) -> None:
+    def note(stop: ViewStop) -> None:
         if is_wanted(stop):
             found.add(stop, most)
 
@@ -97,7 +85,7 @@ class _StopSearch:
         self,
         settings: ViewSettings,
         begin: ViewCheckpoint | None,
-        note: Callable[[StopAhead], None],
+        note: Callable[[ViewStop], None],
         found: StopsFound,
         on_looked: Callable[[int], object] | None,
     ) -> None:
@@ -118,13 +106,13 @@ class _StopSearch:
         before, self._before = self._before, file
         behind = file.behind
         if before is not None and before.sources != file.sources:
-            behind = behind or (gave_numbers(before.name) if self._is_numbered else None)
+            behind = behind or (source_stops.numbers_assigned(before.name) if self._is_numbered else None)
             known = self._pass.begin.rules
             behind = behind or why_not_behind(self._settings, known)
             self._pass.begin = begun_behind(b"") if behind is not None else behind_source(self._settings, known)
         if behind is not None:
             name, end = (before.name, before.end) if before is not None else (file.name, 0)
-            self._note(StopAhead(name, end, end, 0, behind))
+            self._note(ViewStop(name, end, end, behind))
             self._pass.begin = ViewCheckpoint.of_file(FIRST_GNO, b"")
             self._first_source, self._is_numbered = file.sources, False
         unread = self._pass.go_over(file, sealed=sealed, own_gtids=file.sources > self._first_source)
@@ -134,6 +122,6 @@ class _StopSearch:
         self._is_numbered = self._is_numbered or self._pass.begin.next_gno != FIRST_GNO
         self._pass.begin = self._pass.begin.next_file()
 
-    def _tell(self, stop: ViewStopped, source: FileBytes) -> None:
+    def _tell(self, stop: ViewStop, source: FileBytes) -> None:
         time = int.from_bytes(read_bytes(source, stop.offset, _TIME_BYTES), "little")
-        self._note(StopAhead(stop.file, stop.offset, stop.group_stop, time, stop.reason))
+        self._note(stop._replace(time=time))

@@ -13,10 +13,10 @@ from relay.view.generations.view_generations import made_generations
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.kept_left_out import kept_left_out
 from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.view_place import PlaceFinder, ViewPlace
-from relay.view.view_stop import ViewStop
 
 
 class ViewFacts(NamedTuple):

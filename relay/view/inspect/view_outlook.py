@@ -10,26 +10,20 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
-from relay.dependencies.source_tables import SourceTables
-from relay.dependencies.tables_file import read_tables, tables_now
+from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
-from relay.view.generations.source_breaks import (
-    file_gone,
-    gap_in_archive,
-    no_gtids,
-    start_file_missing,
-    start_not_archived,
-    up_to_fork,
-)
-from relay.view.inspect.file_pass import LookedAtFile
+from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.tables_file import read_tables, tables_now
+from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
 from relay.view.inspect.named_view import NamedView
-from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
+from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.inspect.view_listing import files_of
-from relay.view.rules.group import StopReason
+from relay.view.stops import source_stops
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
 from relay.view.view_skips import skips_of
@@ -65,23 +59,23 @@ def view_outlook(view: NamedView, progress: Progress = lambda _total: nullcontex
         held = [generation._replace(files=generation.files[first:]), *held[number + 1 :]]
         file = held[0].files[0]
         if begun.place is not None and begun.place.offset > file.end:
-            reason = start_not_archived(view.name, begun.place, f"the file ends at {file.end}")
+            reason = source_stops.start_not_archived(view.name, begun.place, f"the file ends at {file.end}")
             found = StopsFound()
-            found.add(StopAhead(begun.place.file, begun.place.offset, begun.place.offset, 0, reason))
+            found.add(ViewStop(begun.place.file, begun.place.offset, begun.place.offset, reason))
             return ViewOutlook(None, None, 0, found)
         return _looked_at(view, held, begun, progress)
     found = StopsFound()
     if begun.place is not None:
         place = begun.place
-        found.add(StopAhead(place.file, place.offset, place.offset, 0, _not_there(view, place)))
+        found.add(ViewStop(place.file, place.offset, place.offset, _not_there(view, place)))
     return ViewOutlook(None, None, 0, found)
 
 
 def _not_there(view: NamedView, place: Position) -> StopReason:
     """Why the file that the view goes on with, or is to begin with, is not looked at."""
     if view.is_made or not (files := files_of(view.archive)) or files[0].number > binlog_number(place.file):
-        return file_gone(place.file)
-    return start_file_missing(view.name, place, files[0].name)
+        return source_stops.file_missing(place.file)
+    return source_stops.start_file_missing(view.name, place, files[0].name)
 
 
 class _HeldGeneration(NamedTuple):
@@ -123,11 +117,11 @@ def _up_to_break(
     try:
         gap = gap_before(following)
     except GapUnreadable:
-        return ends, gap_in_archive(files[-1].name)
+        return ends, source_stops.gap_in_archive(files[-1].name)
     if gap is None:
-        return ends, None if by_gtid else no_gtids(files[-1].name)
+        return ends, None if by_gtid else source_stops.without_gtids(files[-1].name)
     ends = [(file, end) for file, _name, end in up_to_fork([(file, file.name, end) for file, end in ends], gap.fork)]
-    return ends, gap_in_archive(ends[-1][0].name)
+    return ends, source_stops.gap_in_archive(ends[-1][0].name)
 
 
 def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> SourceTables | None:
@@ -172,5 +166,5 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
         found = find_stops(sources, view.settings, begin=begun.checkpoint, on_looked=on_looked)
     last = sources[-1]
     if ends_for is not None:
-        found.add(StopAhead(last.name, last.end, last.end, 0, ends_for))
+        found.add(ViewStop(last.name, last.end, last.end, ends_for))
     return ViewOutlook(begin, Position(last.name, last.end), size, found)

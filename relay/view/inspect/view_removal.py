@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from protocol.errors import ExitCode, RelayError
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import FileLayer
 from relay.disk.file_calls import remove_tree
@@ -13,8 +14,10 @@ from relay.view.rules.kept_settings import VIEWS_DIRECTORY
 _REMOVED_PREFIX: Final = ".removed-"
 
 
-class NotRemoved(Exception):
+class NotRemoved(RelayError):
     """The directory is not what a relay makes. `str()`: what is there."""
+
+    exit_code = ExitCode.WRONG_USE
 
 
 def remove_view(archive: Path, name: str, layer: FileLayer | None = None) -> bool:

@@ -21,9 +21,9 @@ from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
-from relay.dependencies.definitions_passed import definitions_in
-from relay.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
 from relay.schema_history.schema_record import Line, parse_lines
+from relay.view.dependencies.definitions_passed import definitions_in
+from relay.view.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.settings import ViewSettings

@@ -9,7 +9,13 @@ from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
-from relay.view.rules import stop_reasons
+from relay.view.rules.differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
@@ -18,13 +24,13 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import definition_stops
 
-_TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
 _TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
 """A word may be right after the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     rb"(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
-    + "|".join(sorted(_TO_INNODB)).encode()
+    + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE,
 )
@@ -40,11 +46,8 @@ _CHECKS_SINCE: Final = (8, 0, 16)
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
 """REFERENCES behind a column makes a foreign key; servers before read and forget it."""
 _MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
-_GONE: Final = names_of_engines(lambda engine: engine.name == "federated")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
 """Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
-_PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
-_TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
@@ -64,15 +67,15 @@ def define(
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if settings.engines == "innodb" and _may_say(query, _NAMES_ENGINE):
-            raise stop_reasons.not_understood(query) from None
+            raise definition_stops.engine_definition_not_parsed(query) from None
         if forgets and _may_say(query, _REFERS):
-            raise stop_reasons.references_not_understood(query) from None
+            raise definition_stops.references_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and _MATCHES.search(query.raw):
-            raise stop_reasons.match_not_understood(query) from None
+            raise definition_stops.match_not_parsed(query) from None
         if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and b"/*!" in query.raw:
-            raise stop_reasons.commented_key(query) from None
+            raise definition_stops.commented_key(query) from None
         return query.raw
     if made is None:
         return query.raw
@@ -117,7 +120,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
     except NotSure:
         commented = made.has_foreign_keys or _may_say(query, _REFERS)
     if commented:
-        raise stop_reasons.commented_key(query)
+        raise definition_stops.commented_key(query)
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
@@ -126,7 +129,7 @@ def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: View
         return []
     forgets = forgets_actions(query, made)
     if forgets is None and _reads_more_of_keys(query, settings):
-        raise stop_reasons.match_not_understood(query)
+        raise definition_stops.match_not_parsed(query)
     return without_actions(query, made) if forgets else []
 
 
@@ -163,36 +166,40 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
-    raise stop_reasons.not_for_innodb(query, why, 0)
+    raise definition_stops.not_for_innodb(query, why, 0)
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
-    if named in _GONE:
-        raise stop_reasons.engine_gone(query, made.engine, 1286)
+    _refuse(ENGINE_MISSING, query, made, settings)
     if made.temporary:
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or "UNION" in made.options):
-        raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
-            refused = named in _TO_INNODB | _MERGE and not becomes_innodb
+            refused = named in TO_INNODB | _MERGE and not becomes_innodb
         else:
             refused = settings.gtids != "anonymous"
         if refused:
-            raise stop_reasons.create_select(query, made.engine or "a table")
-    if becomes_innodb:
-        return
-    plain = next((one for one in map(query.name, (at.value for at in made.engines)) if one.lower() in _TO_INNODB), None)
-    if made.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
-        raise stop_reasons.partitioned(query, plain)
+            raise definition_stops.create_select(query, made.engine or "a table")
+    if not becomes_innodb:
+        _refuse(PARTITIONED_ENGINE, query, made, settings)
+
+
+def _refuse(
+    difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
+) -> None:
+    """Raises: CannotBeKept for what the target refuses."""
+    found = difference.finds(query, made) if settings.target_version >= difference.since else ""
+    if found and difference.stop is not None:
+        raise difference.stop(query, found)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """TYPE= of 4.x and 5.0, which servers from 5.5 on do not understand, is ENGINE=."""
-    if settings.target_version < _TYPE_OPTION_UNTIL:
+    if settings.target_version < TYPE_OPTION.since:
         return []
     return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
 
@@ -202,14 +209,14 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
     edits = list(edits)
     changes = False
     for one in made.engines:
-        if query.name(one.value).lower() in _TO_INNODB:
+        if query.name(one.value).lower() in TO_INNODB:
             changes = True
             edits.append(TextEdit(one.value.start, one.value.stop, b"InnoDB"))
     default_changes = made.verb == "CREATE" and not made.engine and default_engine(query.server_version) == "MyISAM"
     if not (changes or default_changes):
         return edits
     if made.has_foreign_keys:
-        raise stop_reasons.not_for_innodb(
+        raise definition_stops.not_for_innodb(
             query, f"{made.engine or 'MyISAM'} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it", 0
         )
     _check_auto_increment(query, made)
@@ -241,6 +248,6 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
         if "auto_increment" in column.extra.lower() and not any(
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
-            raise stop_reasons.not_for_innodb(
+            raise definition_stops.not_for_innodb(
                 query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
             )

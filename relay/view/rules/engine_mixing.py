@@ -12,10 +12,10 @@ from protocol.errors import ProtocolError
 from protocol.sql.engines import has_transactions
 from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import transaction_stops
 
 _NAME: Final = r"((?>`(?>(?:[^`]|``)+)`|[\w$]++)(?>(?:\s*+\.\s*+(?>`(?>(?:[^`]|``)+)`|[\w$]++))?))"
 _TRIGGER_WRITES: Final = re.compile(
@@ -31,7 +31,7 @@ def is_plain(part: GroupPart, engines: TableEngines) -> bool:
     """
     kinds = _by_kind(part, engines)
     if kinds[True] and kinds[False]:
-        raise stop_reasons.both_engines(part.query, kinds[True], kinds[False])
+        raise transaction_stops.both_engines(part.query, kinds[True], kinds[False])
     return bool(kinds[True])
 
 

@@ -12,9 +12,7 @@ from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -22,6 +20,8 @@ from relay.view.rules.statement.named_tables import called_routines
 from relay.view.rules.statement.routine_body import BodyChange, change_of
 from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import statement_stops
+from relay.view.stops.stop_reason import CannotBeKept
 
 _NO_THREAD: Final = -1
 _REMOVALS: Final = ("REPLACE", "DELETE")
@@ -91,7 +91,7 @@ def _check_fired(query: LoggedQuery, engines: TableEngines, settings: ViewSettin
             elif inner.verb == "UPDATE":
                 _check_update(query, inner, engines)
         except CannotBeKept as stopped:
-            raise stop_reasons.inside(inside.told, stopped) from stopped
+            raise statement_stops.inside(inside.told, stopped) from stopped
 
 
 def _changes(query: LoggedQuery, verb: str, engines: TableEngines) -> list[BodyChange]:
@@ -126,4 +126,4 @@ def _check_update(query: LoggedQuery, change: BodyChange, engines: TableEngines)
     """In a join the server chooses which table's rows it changes as it goes, and which behind the others."""
     triggered = [table for table in change.tables if engines.bodies.has_update_trigger(table)]
     if change.several and len(change.tables) > 1 and triggered:
-        raise stop_reasons.update_of_several(query, list(change.tables), triggered)
+        raise statement_stops.multi_table_update(query, list(change.tables), triggered)

@@ -11,7 +11,6 @@ from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -19,6 +18,8 @@ from relay.view.rules.statement.named_tables import deletes_from_one, written_ta
 from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import statement_stops
+from relay.view.stops.stop_reason import named
 
 BY_THE_SERVER_SINCE: Final = (9, 6)
 """From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
@@ -74,7 +75,7 @@ def check_removal(
         for table in engines.behind_views(tables):
             behind = engines.references.left_unfinished(table)
             if behind:
-                raise stop_reasons.cascade_unfinished(query, table, behind)
+                raise statement_stops.incomplete_cascade(query, table, behind)
 
 
 def _carried_out_by_others(query: LoggedQuery, settings: ViewSettings) -> bool:
@@ -91,17 +92,17 @@ def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngine
     references, by_others = engines.references, _carried_out_by_others(query, settings)
     if verb == "REPLACE":
         if by_others and references.acting_parents:
-            raise stop_reasons.replace_unclear(query, why)
+            raise statement_stops.tables_unknown("replace_in_parent_table", query, why)
     elif by_others and references.deep_parents:
-        raise stop_reasons.cascade_unclear(query, why)
+        raise statement_stops.tables_unknown("incomplete_cascade", query, why)
     elif (references.acting_parents or engines.has_triggers) and not deletes_from_one(query):
-        raise stop_reasons.delete_unclear(query, why)
+        raise statement_stops.tables_unknown("multi_table_delete", query, why)
 
 
 def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) -> None:
     changed = engines.references.changed_with(table)
     if changed or not engines.knows_references_to(table, query.thread_id):
-        raise stop_reasons.replace_of_parent(query, table, changed)
+        raise statement_stops.replace_in_parent_table(query, table, changed)
 
 
 def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
@@ -113,16 +114,13 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
         if facts is not None and facts.temporary:
             continue
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
-            raise stop_reasons.delete_of_several(query, f"{stop_reasons.named([table])} has DELETE triggers")
+            raise statement_stops.multi_table_delete(query, f"{named(table)} has DELETE triggers")
         if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
-            raise stop_reasons.delete_of_several(
-                query, f"nobody knows whether {stop_reasons.named([table])} has triggers"
-            )
+            raise statement_stops.multi_table_delete(query, f"nobody knows whether {named(table)} has triggers")
         reached = engines.references.reached_from(table) & (lower - {(table[0].lower(), table[1].lower())})
         if reached and query.foreign_key_checks:
-            raise stop_reasons.delete_of_several(
-                query,
-                f"rows of {stop_reasons.named(sorted(reached))} go or change with rows of {stop_reasons.named([table])}",
+            raise statement_stops.multi_table_delete(
+                query, f"rows of {named(*sorted(reached))} go or change with rows of {named(table)}"
             )
 
 

@@ -104,34 +104,6 @@ class OutGroup(NamedTuple):
     number: GivenGtid | None = None
 
 
-class StopReason(NamedTuple):
-    """Why a view cannot go on before a group. name: snake_case, as in docs/ERRORS.md. text: what is wrong with which statement or
-    table, one sentence. error: the number that a replica would stop with; 0: it would not, and differ in silence. advice:
-    the ways on."""
-
-    name: str
-    text: str
-    error: int
-    advice: str
-
-    @property
-    def told(self) -> str:
-        """What is wrong and the ways on, as sentences."""
-        if self.text.endswith(".") or not self.text:
-            return f"{self.text} {self.advice}".strip()
-        if not self.advice:
-            return f"{self.text}."
-        return f"{self.text}. {self.advice[0].upper()}{self.advice[1:].removesuffix('.')}."
-
-
-class CannotBeKept(Exception):
-    """The group cannot be translated soundly."""
-
-    def __init__(self, reason: StopReason) -> None:
-        super().__init__(reason.text)
-        self.reason = reason
-
-
 class GroupRules(Protocol):
     """The rules of one view, with what they know of tables from the definitions that went by.
 

@@ -1,31 +1,19 @@
 """The rules of one view: what becomes of each transaction of a MySQL source."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
-from protocol.kernel.codes import (
-    ANNOTATE_ROWS_EVENT,
-    CREATE_FILE_EVENT,
-    EXEC_LOAD_EVENT,
-    INCIDENT_EVENT,
-    LOAD_EVENT,
-    NEW_LOAD_EVENT,
-    PARTIAL_ROW_DATA_EVENT,
-    PRE_GA_DELETE_ROWS_EVENT,
-    PRE_GA_UPDATE_ROWS_EVENT,
-    PRE_GA_WRITE_ROWS_EVENT,
-)
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure
-from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
+from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
-from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
@@ -39,19 +27,17 @@ from relay.view.rules.tables.watched_tables import watched_names, watched_remova
 from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
+from relay.view.stops import transaction_stops
+from relay.view.stops.stop_reason import CannotBeKept
 
-_OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
-_OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _ACCOUNTS_SEEN: Final = 1024
 """Bytes of a statement in which the name of its table stands."""
-_MARIADB: Final = range(ANNOTATE_ROWS_EVENT, PARTIAL_ROW_DATA_EVENT + 1)
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
 """Replicas may go over to GTIDs while they run."""
-_READS_OLD_ROWS_UNTIL: Final = (5, 7)
 
 
 class MysqlRules:
@@ -62,10 +48,9 @@ class MysqlRules:
         self._engines = TableEngines(settings.known_engines, settings.plain_tables)
         self._left_out_xa = LeftOutXa()
         self._open_end = OpenEnd()
-        wanted = bytearray(256)
-        for kind in (*self._not_known(), INCIDENT_EVENT):
-            wanted[kind] = 1
-        self._look_at = bytes(wanted)
+        differences = [one for one in EVENTS if settings.target_version >= one.since]
+        self._unread = {kind: one for one in differences for kind in one.types}
+        self._look_at = bytes(kind in self._unread for kind in range(256))
         self._watched: bytes | None = None
         self._watched_at: object = None
         self._risk = FiredRisk((), False, False)
@@ -169,7 +154,7 @@ class MysqlRules:
             raise
         except ProtocolError as error:
             self._engines.take_back()
-            raise stop_reasons.malformed(str(error)) from error
+            raise transaction_stops.malformed(str(error)) from error
         self._engines.keep()
         return plan
 
@@ -197,22 +182,9 @@ class MysqlRules:
 
     def _check_types(self, group: SourceGroup) -> None:
         """Raises: CannotBeKept for events that no replica of the target reads."""
-        if not any(self._look_at[event.type] for event in group.events):
-            return
-        wrong = self._not_known()
         for event in group.events:
-            if event.type == INCIDENT_EVENT:
-                raise stop_reasons.incident()
-            if event.type in wrong:
-                raise stop_reasons.event_type(event.type, *wrong[event.type])
-
-    def _not_known(self) -> Mapping[int, tuple[int, str]]:
-        """Type code -> the error of a replica that gets one, and the way on."""
-        through = "Replicate through a MySQL 5.1 to 5.7 in between, or repair the tables by hand and `view skip`."
-        found: dict[int, tuple[int, str]] = {}
-        if self._settings.target_version > _READS_OLD_ROWS_UNTIL:
-            found |= dict.fromkeys((*_OLD_LOADS, *_OLD_ROWS), (13121, through))
-        return found | dict.fromkeys(_MARIADB, (13121, "A view for MySQL needs a MySQL source."))
+            if event.type in self._unread:
+                raise self._unread[event.type].stop(event.type)
 
 
 class _Planned:
@@ -301,18 +273,18 @@ class _Planned:
             else:
                 self._left_out.add(part.start, part.stop)
         if undone.all and kept and not left and not of_accounts:
-            raise stop_reasons.nothing_kept()
+            raise transaction_stops.nothing_kept()
 
     def _check_prepared(self) -> None:
         """Raises: CannotBeKept for what does not hang on how a prepared XA transaction ends, or stands in none on the replica."""
         for part in self._left():
             self._check(part)
             if self._commits(part):
-                raise stop_reasons.xa_prepared(part.query, [], 1787)
+                raise transaction_stops.xa_changes_plain_tables(part.query, [], 1787)
             if self._settings.engines == "innodb" or self._splits:
                 kept = changes_without_transactions(part, self._engines)
                 if kept:
-                    raise stop_reasons.xa_prepared(part.query, kept, 1785 if self._splits else 0)
+                    raise transaction_stops.xa_changes_plain_tables(part.query, kept, 1785 if self._splits else 0)
 
     @property
     def _lacks_begin(self) -> bool:
@@ -336,7 +308,7 @@ class _Planned:
         if not runs:
             return [empty_group(anchor.event, anchor.query, self._head)]
         if len(runs) > 1 and self._head is not None and self._head.event.type in REAL_GTIDS:
-            raise stop_reasons.two_gtids()
+            raise transaction_stops.not_splittable()
         starts, ends = begin(anchor.event, anchor.query), commit(anchor.event, anchor.query)
         made: list[OutGroup] = []
         left = self._left()
@@ -424,11 +396,11 @@ class _Planned:
         if part.kind is not PartKind.STATEMENT or query is None:
             return False
         if query.kind.purpose is Purpose.ACCOUNTS:
-            old = (0, 0, 0) < version_numbers(query.server_version) < (5, 7, 6)
             if self._settings.account_statements == "skip":
                 return True
-            if old and self._settings.target_version >= (5, 7) and query.kind.thing == "PASSWORD":
-                raise stop_reasons.password_hash(query)
+            stop = password_hash(query, version_numbers(query.server_version), self._settings.target_version)
+            if stop is not None:
+                raise stop
             return False
         return self._settings.account_statements == "skip" and _writes_accounts(query)
 
@@ -441,7 +413,7 @@ class _Planned:
             tables = perhaps_written_tables(query)
         except NotSure as error:
             if self._settings.engines == "innodb" and not query.kind.may_define:
-                raise stop_reasons.failed_unclear(query, str(error)) from error
+                raise transaction_stops.failed_partway(query, (), str(error)) from error
             return
         for name in tables:
             facts = self._engines.facts(name, query.thread_id)
@@ -451,7 +423,7 @@ class _Planned:
                 keeps = facts.keeps_rollbacks is not False
                 same_there = facts.temporary or (self._settings.engines == "keep" and bool(facts.engine))
             if keeps and not same_there:
-                raise stop_reasons.failed_half_way(query, (name,))
+                raise transaction_stops.failed_partway(query, (name,))
 
 
 def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from relay.view.rules import stop_reasons
 from relay.view.rules.group import Copy, GroupEvent, New
 from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.stops import transaction_stops
 
 MOST_RANGES: Final = 100_000
 MOST_TRANSACTIONS: Final = 100_000
@@ -43,7 +43,9 @@ class PartRanges:
             self._stops[-1] = stop
             return
         if len(self._starts) >= MOST_RANGES:
-            raise stop_reasons.too_large(f"more than {MOST_RANGES} stretches of it were rolled back or are left out")
+            raise transaction_stops.too_large(
+                f"more than {MOST_RANGES} stretches of it were rolled back or are left out"
+            )
         self._starts.append(start)
         self._stops.append(stop)
 
@@ -122,7 +124,7 @@ class PartRuns:
 
     def _begin(self, part: GroupPart) -> None:
         if len(self.all) >= MOST_TRANSACTIONS:
-            raise stop_reasons.too_large(f"it would become more than {MOST_TRANSACTIONS} transactions")
+            raise transaction_stops.too_large(f"it would become more than {MOST_TRANSACTIONS} transactions")
         self.all.append(PartRun(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch))
 
 
@@ -149,5 +151,5 @@ class Pieces:
                 return
             self.held += _OF_A_COPY
         if self.held > MOST_BYTES:
-            raise stop_reasons.too_large(f"more than {MOST_BYTES >> 20} MiB of it would have to be written anew")
+            raise transaction_stops.too_large(f"more than {MOST_BYTES >> 20} MiB of it would have to be written anew")
         self.all.append(piece)

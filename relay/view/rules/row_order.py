@@ -12,7 +12,6 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
@@ -26,6 +25,7 @@ from relay.view.rules.statement.row_picks import (
 )
 from relay.view.rules.statement.table_definition import read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines, Trigger
+from relay.view.stops import statement_stops
 
 _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$])", re.IGNORECASE)
 
@@ -43,15 +43,15 @@ def check_row_order(part: GroupPart, engines: TableEngines) -> None:
         if searches_text(query):
             found = _changing(_tables(query), query, engines)
             if found:
-                raise stop_reasons.fulltext_search(query, found)
+                raise statement_stops.fulltext_search(query, found)
         if order_counts(query, makes_numbers=part.makes_numbers):
             found = _changing(_tables(query), query, engines)
         else:
             found = _changing(_tables_of_values(query), query, engines)
     except (NotSure, ProtocolError) as error:
-        raise stop_reasons.row_order_unknown(query, str(error)) from error
+        raise statement_stops.row_order_unknown(query, str(error)) from error
     if found:
-        raise stop_reasons.row_order(query, found)
+        raise statement_stops.row_order(query, found)
 
 
 def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
@@ -66,13 +66,13 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
         made = read_table_definition(query)
     except NotSure as error:
         if _NUMBERS.search(query.raw):
-            raise stop_reasons.row_order_unknown(query, str(error)) from error
+            raise statement_stops.row_order_unknown(query, str(error)) from error
         return
     if made is None or made.verb != "ALTER" or not (made.numbers_rows or made.ignores):
         return
     facts = engines.facts(made.name, query.thread_id)
     if facts is not None and not facts.temporary and facts.keeps_rollbacks is not False:
-        raise stop_reasons.row_order(query, [made.name])
+        raise statement_stops.row_order(query, [made.name])
 
 
 def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
@@ -92,7 +92,7 @@ def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
             names, hangs = _of_trigger(trigger.text, query.server_version)
             changing = engines.changing_among(names) if hangs else []
             if changing:
-                raise stop_reasons.row_order(query, changing)
+                raise statement_stops.row_order(query, changing)
             open_ends += [one for one in engines.with_triggers() if names is None or one[1].lower() in names]
 
 

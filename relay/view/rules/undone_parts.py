@@ -11,12 +11,13 @@ from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.part_runs import MOST_RANGES, PartRanges
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import transaction_stops
+from relay.view.stops.stop_reason import named
 
 _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
 # From here on rows of tables without transactions stand in groups of their own (tried: 5.6.24; source of 5.5).
@@ -86,10 +87,10 @@ class UndoneParts:
             self._savepoints.pop(part.name, None)
             self._savepoints[part.name] = (part.start, self._changes)
             if len(self._savepoints) > MOST_RANGES:
-                raise stop_reasons.too_large(f"more than {MOST_RANGES} savepoints")
+                raise transaction_stops.too_large(f"more than {MOST_RANGES} savepoints")
         elif part.kind in (PartKind.ROLLBACK_TO, PartKind.RELEASE):
             if part.name not in self._savepoints:
-                raise stop_reasons.rolled_back_unclear("the savepoint is not in the transaction", part.query)
+                raise transaction_stops.uncertain_rollback("the savepoint is not in the transaction", part.query)
             at, changes = self._savepoints[part.name]
             goes_back = part.kind is PartKind.ROLLBACK_TO
             while self._savepoints:
@@ -113,10 +114,10 @@ def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> b
         if keeps is None and version_numbers(server_version) >= _ROWS_APART_SINCE:
             keeps = False
         if keeps is None:
-            raise stop_reasons.rolled_back_unclear(f"nobody knows the engine of {stop_reasons.named([name])}", None)
+            raise transaction_stops.uncertain_rollback(f"nobody knows the engine of {named(name)}", None)
         stay.add(keeps)
     if len(stay) > 1:
-        raise stop_reasons.rolled_back_unclear(f"one statement changed {stop_reasons.named(part.tables)}", None)
+        raise transaction_stops.uncertain_rollback(f"one statement changed {named(*part.tables)}", None)
     return True in stay
 
 
@@ -125,7 +126,7 @@ def _read(part: GroupPart) -> StatementTables:
     try:
         return statement_tables(part.query)
     except (NotSure, ProtocolError) as error:
-        raise stop_reasons.rolled_back_unclear(str(error), part.query) from error
+        raise transaction_stops.uncertain_rollback(str(error), part.query) from error
 
 
 def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEngines, changed: set[TableName]) -> bool:
@@ -133,7 +134,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
     query = part.query
     assert query is not None
     if tables.calls:
-        raise stop_reasons.rolled_back_unclear("it may call stored functions", query)
+        raise transaction_stops.uncertain_rollback("it may call stored functions", query)
     stays = tables.is_temporary_definition
     if not stays:
         stay: set[bool] = set()
@@ -141,16 +142,12 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
             facts = engines.facts(name, query.thread_id)
             keeps = facts.keeps_rollbacks if facts is not None else None
             if facts is None or keeps is None:
-                raise stop_reasons.rolled_back_unclear(
-                    f"nobody knows the engine of {stop_reasons.named([name])}", query
-                )
+                raise transaction_stops.uncertain_rollback(f"nobody knows the engine of {named(name)}", query)
             if not facts.temporary and engines.triggers_of(name) != []:
-                raise stop_reasons.rolled_back_unclear(
-                    f"{stop_reasons.named([name])} has triggers, or may have some", query
-                )
+                raise transaction_stops.uncertain_rollback(f"{named(name)} has triggers, or may have some", query)
             stay.add(keeps)
         if len(stay) > 1:
-            raise stop_reasons.rolled_back_unclear("it changed tables with and without transactions", query)
+            raise transaction_stops.uncertain_rollback("it changed tables with and without transactions", query)
         stays = True in stay
     if stays and changed and not tables.drops:
         _check_reads(part, tables, engines, changed)
@@ -164,11 +161,11 @@ def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines
     undone = {name[1].lower() for name in changed}
     for _schema, word in tables.words:
         if word.lower() in undone:
-            raise stop_reasons.rolled_back_unclear(f"it may read {word}, whose changes were undone", query)
+            raise transaction_stops.uncertain_rollback(f"it may read {word}, whose changes were undone", query)
     try:
         read = read_tables(query)
     except NotSure as error:
-        raise stop_reasons.rolled_back_unclear(str(error), query) from error
+        raise transaction_stops.uncertain_rollback(str(error), query) from error
     for name in read:
         if engines.facts(name, query.thread_id) is None:
-            raise stop_reasons.rolled_back_unclear(f"nobody knows what {stop_reasons.named([name])} is", query)
+            raise transaction_stops.uncertain_rollback(f"nobody knows what {named(name)} is", query)

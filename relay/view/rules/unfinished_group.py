@@ -12,12 +12,13 @@ from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
 from protocol.sql.lexer import NotSure
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.stops import transaction_stops
+from relay.view.stops.stop_reason import named, shown
 
 _STATE: Final = b'{"open_end":'
 
@@ -35,12 +36,12 @@ class OpenEnd:
 
     def note(self, changed: GroupPart | None) -> None:
         """The file ended inside a transaction with this change; None: it changed nothing."""
-        self._statement = None if changed is None else stop_reasons.shown(changed.query)
+        self._statement = None if changed is None else shown(changed.query)
 
     def source_went_on(self) -> None:
         """The next file begins, and no server was started in between. Raises: CannotBeKept, and nothing is forgotten."""
         if self._statement is not None:
-            raise stop_reasons.open_end(self._statement)
+            raise transaction_stops.open_end(self._statement)
 
     def in_front_of(self, state: bytes) -> bytes:
         """`state` with what is known here in front of it, if there is something."""
@@ -62,23 +63,23 @@ def check_unfinished(group: SourceGroup, engines: TableEngines, *, is_followed: 
     try:
         return _check(group, engines, is_followed)
     except ProtocolError as error:
-        raise stop_reasons.without_end(str(error), None) from error
+        raise transaction_stops.without_end(str(error), None) from error
 
 
 def _check(group: SourceGroup, engines: TableEngines, is_followed: bool) -> GroupPart | None:
     changed: GroupPart | None = None
     for part in GroupParts(group):
         if part.kind is PartKind.PACKED:
-            raise stop_reasons.without_end("it is compressed", None)
+            raise transaction_stops.without_end("it is compressed", None)
         # An open statement has its last event: where that is a Table_map, no rows came.
         changes = part.kind is PartKind.STATEMENT or (part.kind is PartKind.ROWS and part.event.type != TABLE_MAP_EVENT)
         if not changes:
             continue
         if is_followed:
-            raise stop_reasons.without_end("another transaction follows it in the same file", part.query)
+            raise transaction_stops.without_end("another transaction follows it in the same file", part.query)
         why = _of_rows(part, engines) if part.query is None else _of_statement(part.query, engines)
         if why:
-            raise stop_reasons.without_end(why, part.query)
+            raise transaction_stops.without_end(why, part.query)
         changed = changed or part
     return changed
 
@@ -103,7 +104,7 @@ def _of_statement(query: LoggedQuery, engines: TableEngines) -> str:
             return why
         facts = engines.facts(name, query.thread_id)
         if facts is not None and not facts.temporary and engines.triggers_of(name) != []:
-            return f"{stop_reasons.named([name])} has triggers, or may have some"
+            return f"{named(name)} has triggers, or may have some"
     return ""
 
 
@@ -113,5 +114,5 @@ def _of_table(name: TableName, engines: TableEngines, thread_id: int | None) -> 
     if facts is not None and facts.temporary:
         return ""  # It is gone with the crash.
     if keeps is None:
-        return f"nobody knows the engine of {stop_reasons.named([name])}"
-    return f"{stop_reasons.named([name])} has no transactions" if keeps else ""
+        return f"nobody knows the engine of {named(name)}"
+    return f"{named(name)} has no transactions" if keeps else ""

@@ -17,14 +17,13 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
-from relay.dependencies.source_tables import SourceTables
-from relay.dependencies.tables_file import TablesFile
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
 from relay.schema_history.tables_before import RecordedBefore
+from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.tables_file import TablesFile
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
-from relay.view.generations.source_breaks import gap_in_archive
 from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import TablesBefore
@@ -44,12 +43,12 @@ from relay.view.running.making_stops import (
     tell_stop,
 )
 from relay.view.running.source_parts import SourcePart, SourceParts
+from relay.view.stops import source_stops
+from relay.view.stops.view_stop import ViewStop, ViewStopped, keep_stop
 from relay.view.translate.kept_left_out import keep_left_out
-from relay.view.translate.view_stopped import ViewStopped
 from relay.view.translate.wait_counts import WaitCounts, keep_counts, kept_counts
 from relay.view.translation import FileTranslation
 from relay.view.view_disk import ViewDiskFailed, own_file
-from relay.view.view_stop import ViewStop, keep_stop
 
 log = structlog.get_logger()
 
@@ -178,10 +177,10 @@ class ViewMaker:
             await self._follow()
         except ArchiveMisuse:
             raise
-        except (ViewStopped, ViewDiffers, MakingWaits, ViewDiskFailed, ArchiveError, OSError) as error:
+        except (ViewStopped, ViewDiffers, ViewDiskFailed, ArchiveError, OSError) as error:
             if isinstance(error, ArchiveDamaged):
                 self._progress.followed.damaged_files.report(error)
-            if isinstance(error, ViewStopped) and lacks_table(error) and await self._may_be_told(error):
+            if lacks_table(error) and await self._may_be_told(error):
                 return
             self._stand_still(stop_by(error, self._settings.name, self._progress.source))
             await self._keep_stop()
@@ -191,8 +190,9 @@ class ViewMaker:
 
     async def _may_be_told(self, error: ViewStopped) -> bool:
         """Whether the table that is lacked may be recorded, or just be about to be: the source is asked while its stream is read."""
-        if self._lacks[:2] != (error.file, error.offset):
-            self._lacks = error.file, error.offset, time.monotonic()
+        stop = error.stop
+        if self._lacks[:2] != (stop.file, stop.offset):
+            self._lacks = stop.file, stop.offset, time.monotonic()
         if not self._asks_before:
             self._asks_before = True
             return True
@@ -255,7 +255,7 @@ class ViewMaker:
     # --- following --------------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Until something stands in the way. Raises: ViewStopped, ViewDiffers, MakingWaits, ViewDiskFailed, ArchiveError, OSError."""
+        """Until something stands in the way. Raises: ViewStopped, ViewDiffers, ViewDiskFailed, ArchiveError, OSError."""
         part = await self._parts.resumed()
         while True:
             generation = part.generation
@@ -339,7 +339,7 @@ class ViewMaker:
                 if file.damaged and end == file.end:
                     raise ArchiveDamaged("not all of it could be recovered", file=file.name, offset=end, boundary=end)
                 if end < file.end and end == progress.followed.served_end(file):
-                    raise MakingWaits(file.name, end, gap_in_archive(file.name))
+                    raise MakingWaits(file.name, end, source_stops.gap_in_archive(file.name))
                 if not self._moved.is_set():
                     progress.goes_on()
                     progress.caught_up()

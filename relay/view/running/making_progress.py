@@ -9,8 +9,8 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.view.rules.mariadb.left_out import LeftOut
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.wait_counts import WaitCounts
-from relay.view.view_stop import ViewStop
 
 log = structlog.get_logger()
 

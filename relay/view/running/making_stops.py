@@ -4,7 +4,7 @@ import json
 import time
 import traceback
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import structlog
 
@@ -13,11 +13,11 @@ from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.view.file_maker import ViewDiffers
-from relay.view.rules.group import StopReason
-from relay.view.rules.mariadb.statement.statement_stops import TABLE_UNKNOWN
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops import source_stops
+from relay.view.stops.statement_stops import UNKNOWN_DEFINITION
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import STOPPED, ViewStop, ViewStopped
 from relay.view.view_disk import ViewDiskFailed
-from relay.view.view_stop import STOPPED, ViewStop
 
 log = structlog.get_logger()
 
@@ -27,12 +27,11 @@ LONGEST_PAUSE_S: Final = 300.0
 """What nobody foresaw is tried again after AGAIN_S, then later and later, at most so long after."""
 
 
-class MakingWaits(Exception):
-    """Nothing can be done until the archive has changed."""
+class MakingWaits(ViewStopped):
+    """Nothing can be made until the archive changes, or somebody changes relay.toml."""
 
     def __init__(self, file: str, offset: int, reason: StopReason) -> None:
-        super().__init__(reason.text)
-        self.stop = ViewStop(file, offset, offset, reason, time.time())
+        super().__init__(file, offset, offset, reason)
 
 
 def check_writing(generation: Generation) -> None:
@@ -42,60 +41,49 @@ def check_writing(generation: Generation) -> None:
 
 
 def only_decided(error: Exception) -> bool:
-    """Whether only somebody's decision lets the view go on: trying again would meet the same."""
-    return isinstance(error, ViewStopped | ViewDiffers) and not lacks_table(error)
+    """Whether only somebody's decision lets the view continue: another attempt would end in the same stop."""
+    return (
+        isinstance(error, ViewStopped | ViewDiffers) and not isinstance(error, MakingWaits) and not lacks_table(error)
+    )
 
 
-def lacks_table(error: Exception) -> bool:
-    """Whether it is for want of a table's definition, which the source may still tell."""
-    return isinstance(error, ViewStopped) and error.reason.name == TABLE_UNKNOWN
+def lacks_table(error: Exception) -> TypeGuard[ViewStopped]:
+    """Whether the view stopped for a table's definition, which the source may still report."""
+    return isinstance(error, ViewStopped) and error.stop.reason.name == UNKNOWN_DEFINITION
 
 
-Foreseen = ViewStopped | ViewDiffers | MakingWaits | ViewDiskFailed | ArchiveError | OSError
-
-
-def stop_by(error: Foreseen, view: str, made_to: Position | None) -> ViewStop:
-    """What is shown of an error. view: its name; made_to: of the source, what was handed over."""
+def stop_by(
+    error: ViewStopped | ViewDiffers | ViewDiskFailed | ArchiveError | OSError, view: str, made_to: Position | None
+) -> ViewStop:
+    """Return the stop that an error means. view: its name; made_to: of the source, up to where the view was published."""
     now = time.time()
-    file, offset = (made_to.file, made_to.offset) if made_to is not None else ("", 0)
-    if isinstance(error, MakingWaits):
-        return error.stop
+    place = made_to if made_to is not None else Position("", 0)
     if isinstance(error, ViewStopped):
-        return ViewStop(error.file, error.offset, error.group_stop, error.reason, now)
+        return error.stop._replace(time=now)
     if isinstance(error, ViewDiffers):
-        advice = f'Run "binlog-relay view rebuild {view}" with the relay stopped. Its replicas go on where what they have is the same.'
-        reason = StopReason("view_differs", f"{error}.", 0, advice)
-        return ViewStop(error.file, error.source_offset, error.source_offset, reason, now)
-    if isinstance(error, ArchiveDamaged):
-        reason = StopReason("archive_damaged", error.what, 0, error.advice)
-        return ViewStop(error.file or "", error.offset or 0, error.offset or 0, reason, now)
-    if isinstance(error, ArchiveError):
-        reason = StopReason("view_write_failed", error.what, 0, error.advice)
+        place, reason = Position(error.file, error.source_offset), source_stops.view_differs(view, str(error))
+    elif isinstance(error, ArchiveDamaged):
+        place = Position(error.file or "", error.offset or 0)
+        reason = source_stops.archive_damaged(error.what, error.advice)
+    elif isinstance(error, ArchiveError):
+        reason = source_stops.write_failed(error.what, error.advice)
     elif isinstance(error, ViewDiskFailed):
-        advice = f"{error.advice} It is tried again every 10 seconds.".lstrip()
-        reason = StopReason("view_write_failed", error.what, 0, advice)
-        if not error.is_written:
-            reason = StopReason("view_unreadable", error.what, 0, advice)
+        failed = source_stops.write_failed if error.is_written else source_stops.view_unreadable
+        reason = failed(error.what, source_stops.retried(error.advice))
     else:
-        text = f"{error.filename or f'{file} of the archive'}: {error.strerror or error}"
-        reason = StopReason("archive_unreadable", text, 0, "It is tried again every 10 seconds.")
-    return ViewStop(file, offset, offset, reason, now)
+        what = error.filename or f"{place.file} of the archive"
+        reason = source_stops.archive_unreadable(f"{what}: {error.strerror or error}")
+    return ViewStop(place.file, place.offset, place.offset, reason, now)
 
 
 def stop_by_fault(error: Exception, view: str, made_to: Position | None, group: tuple[int, int] | None) -> ViewStop:
-    """The same of an exception that nobody foresaw. group: of the source's file, where the transaction that was looked at begins and
-    ends; None: it was none."""
+    """Return the stop that an unforeseen exception means. group: in the source's file, where the transaction that was translated
+    begins and ends; None: there was none."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f", at {Path(frames[-1].filename).name}:{frames[-1].lineno} ({frames[-1].name})" if frames else ""
     file, offset = (made_to.file, made_to.offset) if made_to is not None else ("", 0)
     start, stop = group or (offset, offset)
-    advice = (
-        "It is a fault of binlog-relay: please report it, with the line task_failed of the log. It is tried again by itself, at "
-        f"most {LONGEST_PAUSE_S / 60:.0f} minutes later."
-    )
-    if stop > start:
-        advice += f" binlog-relay view skip {view} leaves the transaction out."
-    reason = StopReason("view_fault", f"{type(error).__name__}: {error}{where}", 0, advice)
+    reason = source_stops.internal_error(view, error, where, LONGEST_PAUSE_S, is_in_transaction=stop > start)
     return ViewStop(file, start, stop, reason, time.time())
 
 
@@ -121,4 +109,4 @@ def tell_stop(stop: ViewStop, view: str, archive: Archive) -> None:
     if generation.state is GenerationState.OPEN:
         facts = {"reason": reason.name, "replica_error": reason.error, "group_stop": stop.group_stop}
         details = json.dumps({**facts, "generation": stop.generation})
-        generation.note_once(STOPPED, stop.file, stop.offset, reason.told, details)
+        generation.note_once(STOPPED, stop.file, stop.offset, reason.message, details)

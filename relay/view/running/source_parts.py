@@ -17,13 +17,12 @@ from relay.view.file_beginning import begun_checkpoint, made_beginning
 from relay.view.first_numbers import FirstNumbers
 from relay.view.former_source import begun_behind, behind_source, why_not_behind
 from relay.view.generations.following_source import first_file, has_all_before, why_not
-from relay.view.generations.source_breaks import file_gone, start_file_missing, start_not_archived
 from relay.view.generations.view_generations import keep_made_from, made_from
-from relay.view.rules.group import StopReason
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress
 from relay.view.running.making_stops import MakingWaits, check_writing
+from relay.view.stops import source_stops
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_disk import own_file
 from relay.view.view_map import ViewMap
@@ -87,7 +86,7 @@ class SourceParts:
             file = first_file(followed) if followed is not None else None
             if file is None:
                 text = f"the first file of generation {number} of the archive"
-                raise MakingWaits("", FIRST_EVENT, file_gone(text))
+                raise MakingWaits("", FIRST_EVENT, source_stops.file_missing(text))
             name = file.name
             begun = await self._thread.run(lambda: begun_checkpoint(generation.directory, name))
             return SourcePart(generation, file, None, begun or begun_behind(b""))
@@ -97,7 +96,7 @@ class SourceParts:
         later = next((one for one in self._mirror.all if one.number > number), None)
         if followed is None and later is not None and has_all_before(later, self._archive, self._settings):
             return await self._in_next_generation(generation, later, b"")
-        raise MakingWaits(end.file, end.offset, file_gone(end.file))
+        raise MakingWaits(end.file, end.offset, source_stops.file_missing(end.file))
 
     async def after(self, part: SourcePart, made: ViewCheckpoint) -> SourcePart:
         """What follows a part that is complete. made: at its end. Raises: MakingWaits, ViewDiskFailed, ArchiveError."""
@@ -114,9 +113,8 @@ class SourceParts:
         file = await self._first_file(start.position if start is not None else None)
         if start is not None and start.position.offset > file.end:
             why = f"the file ends at {file.end}" if file.sealed else "what there is of the file ends before"
-            raise MakingWaits(
-                start.position.file, start.position.offset, start_not_archived(self._settings.name, start.position, why)
-            )
+            reason = source_stops.start_not_archived(self._settings.name, start.position, why)
+            raise MakingWaits(start.position.file, start.position.offset, reason)
         followed, begin = self._progress.followed.number, ViewCheckpoint.of_view(start)
         place, next_gno = Position(file.name, begin.source), begin.next_gno
         unsure = await self._thread.run(lambda: self._numbers.begin(followed, place, next_gno))
@@ -137,8 +135,8 @@ class SourceParts:
             files = self._mirror.all[0].files
             if wanted is not None and files:
                 if files[0].number > binlog_number(wanted.file):
-                    raise MakingWaits(wanted.file, wanted.offset, file_gone(wanted.file))
-                reason = start_file_missing(self._settings.name, wanted, files[0].name)
+                    raise MakingWaits(wanted.file, wanted.offset, source_stops.file_missing(wanted.file))
+                reason = source_stops.start_file_missing(self._settings.name, wanted, files[0].name)
                 raise MakingWaits(wanted.file, wanted.offset, reason)
             self._moved.clear()
             await self._moved.wait()
@@ -162,7 +160,7 @@ class SourceParts:
                     raise MakingWaits(file.name, file.end, reason)
                 return later
             if not is_held:
-                raise MakingWaits(file.name, file.end, file_gone(file.name))
+                raise MakingWaits(file.name, file.end, source_stops.file_missing(file.name))
             self._progress.caught_up()
             await self._moved.wait()
 
@@ -209,11 +207,7 @@ class SourceParts:
                 pass
             found = search.found
         if found is None:
-            text = f"{end.file}.map of the view is not there or damaged"
-            advice = (
-                f'Run "binlog-relay view rebuild {self._settings.name}" with the relay stopped: the view is made again.'
-            )
-            raise MakingWaits(end.file, FIRST_EVENT, StopReason("view_map_lost", text, 0, advice))
+            raise MakingWaits(end.file, FIRST_EVENT, source_stops.map_lost(self._settings.name, end.file))
         return found
 
     def _mapped(self, generation: Generation, end: Position) -> ViewCheckpoint | None:

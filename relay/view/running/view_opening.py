@@ -9,12 +9,13 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+from protocol.errors import RelayError
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked, ArchiveWriteError
 from relay.archive.storage.disk_advice import disk_advice, start_advice
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
+from relay.archive_inspection.listing import read_ledgers
 from relay.view.inspect.view_removal import NotRemoved, remove_leftover
 from relay.view.rules.kept_settings import check_kept, damage_advice, view_directory
 from relay.view.rules.settings import ViewSettings
@@ -22,17 +23,15 @@ from relay.view.running.view import View
 from relay.view.view_skips import Skips, skips_of
 
 
-class ViewNotOpened(Exception):
-    """A view could not be opened. what: a sentence; advice: the next step, may be empty. kind: the same for the same trouble.
+class ViewNotOpened(RelayError):
+    """A view could not be opened. what: a sentence. kind: the same for the same trouble.
 
     may_pass: it may go away while the relay runs, by itself or because somebody makes room, gives a permission or ends another
     process; then trying again is right. What needs other settings or other files needs a restart, and is not tried again.
     """
 
     def __init__(self, what: str, advice: str, *, may_pass: bool, kind: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.advice = advice
+        super().__init__(what, advice)
         self.may_pass = may_pass
         self.kind = kind
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from protocol.errors import ExitCode, RelayError
 from protocol.position import Position, is_binlog_name
 
 HEAD_BYTES: Final = 1 << 20
@@ -23,11 +24,13 @@ _LONGEST_FILE_NAME: Final = 255
 """Of a file, on any disk."""
 
 
-class DumpRefused(Exception):
+class DumpRefused(RelayError):
     """A dump that does not say where it was taken, or not so that it could be believed. `str()`: file, line, what, next step.
 
     line: from 1; None: it is about all of the file.
     """
+
+    exit_code = ExitCode.FINDINGS
 
     def __init__(self, path: Path, line: int | None, text: str) -> None:
         self.path = path

@@ -8,17 +8,19 @@ from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import RelayError
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.views.view_copy import ViewCopy
-from relay.view.rules.group import CannotBeKept, GroupRules, SourceGroup
+from relay.view.rules.group import GroupRules, SourceGroup
+from relay.view.stops.stop_reason import CannotBeKept
 from relay.view.translate.source_groups import ReadInto
 
 _PIECE_BYTES: Final = 1 << 20
 
 
-class StartInside(Exception):
+class StartInside(RelayError):
     """The start is inside a transaction or an event. before, after: the nearest good places; after None: not known yet."""
 
     def __init__(self, before: int, after: int | None) -> None:
@@ -27,13 +29,14 @@ class StartInside(Exception):
         self.after = after
 
 
-class GroupUnreadable(Exception):
+class GroupUnreadable(RelayError):
     """What stands at `offset` cannot be read. status: of the kernel's scan; VIEW_MORE: the file ends there."""
 
+    offset: int
+
     def __init__(self, status: int, offset: int) -> None:
-        super().__init__()
+        super().__init__(offset=offset)
         self.status = status
-        self.offset = offset
 
 
 class GroupsGiven(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.event_type import EventType
 from protocol.binlog.header import FLAG_IGNORABLE, FLAG_IN_USE
 from protocol.binlog.layout import FIRST_EVENT, HEADER, HEADER_SIZE
 from protocol.errors import Malformed
@@ -15,10 +15,10 @@ from protocol.views.view_copy import ViewCopy
 from relay.view.rules.group import New
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
+from relay.view.stops import source_stops, transaction_stops
 from relay.view.translate.file_head import assigned, checksum_size, described, format_body, previous_body
 from relay.view.translate.made_bytes import MARKER_BITS, MadeBytes
 from relay.view.translate.source_window import SourceWindow
-from relay.view.translate.view_stopped import StopsOf
 
 ENDS_FILE: Final = frozenset((EventType.ROTATE, EventType.STOP))
 """Types of events behind which no transaction comes in their file."""
@@ -39,7 +39,6 @@ class ControlEvents:
         source: SourceWindow,
         made: MadeBytes,
         settings: ViewSettings,
-        stops: StopsOf,
         assigns: bool,
         rules: MariadbRules | None = None,
     ) -> None:
@@ -47,7 +46,6 @@ class ControlEvents:
         self._source = source
         self._made = made
         self._settings = settings
-        self._stops = stops
         self._assigns = assigns
         self._rules = rules
 
@@ -78,7 +76,7 @@ class ControlEvents:
             uuid = self._settings.uuid
             if uuid.bytes in own.intervals_by_key():
                 if self._kernel.next_gno != FIRST_GNO:
-                    raise self._stops.uuid_in_use(uuid, source.offset)
+                    raise source.stopped(source_stops.uuid_in_use(uuid))
                 self._kernel.uuid_used = True
             own |= assigned(self._settings.uuid.bytes, self._kernel.next_gno)
         set_body = previous_body(own, known.server_version, self._settings)
@@ -94,7 +92,7 @@ class ControlEvents:
             kernel.gtids_named = True
         elif self._names_missing and kind not in ENDS_FILE:
             kernel.gtids_named = False
-            raise self._stops.gtids_not_named(source.offset)
+            raise source.stopped(source_stops.executed_gtids_missing())
         return self._executed()
 
     def read_list(self, offset: int) -> bool:
@@ -113,7 +111,7 @@ class ControlEvents:
                     rules.executed_before(decode_gtid_list(event[HEADER_SIZE : len(event) - source.trailer]))
                 except Malformed as error:
                     text = f"the source's Gtid_list cannot be read: {error}"
-                    raise self._stops.stop("format_unsupported", text, 0, offset) from error
+                    raise source.stopped(source_stops.format_unsupported(text), offset) from error
                 return True
             offset += len(event)
         return rules is None
@@ -137,7 +135,7 @@ class ControlEvents:
                 found |= decode_gtid_set(event[HEADER_SIZE : size - source.trailer])
             except Malformed as error:
                 text = f"the source's Previous_gtids cannot be read: {error}"
-                raise self._stops.stop("format_unsupported", text, 0, source.offset) from error
+                raise source.stopped(source_stops.format_unsupported(text)) from error
             source.drop(size)
             if not source.count:
                 break
@@ -154,9 +152,8 @@ class ControlEvents:
             marker = (flags & MARKER_BITS) >> codes.BOUNDARY_SHIFT
             yield from self._made.event(self._kernel, New(kind, flags, timestamp, server_id, source.body(size)), marker)
         elif kind == EventType.INCIDENT:
-            text = "the source noted an incident: events may be lost there"
-            raise self._stops.stop("source_incident", text, 1590, source.offset, size)
+            raise source.stopped(transaction_stops.incident().reason, source.offset, source.offset + size)
         elif kind not in (EventType.PREVIOUS_GTIDS, EventType.FORMAT_DESCRIPTION) and not flags & FLAG_IGNORABLE:
-            text = f"an event of type {event_type_name(kind)} between two transactions"
-            raise self._stops.stop("event_unsupported", text, 0, source.offset, size)
+            reason = transaction_stops.event_unsupported(kind, error=0).reason
+            raise source.stopped(reason, source.offset, source.offset + size)
         source.drop(size)

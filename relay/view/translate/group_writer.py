@@ -12,11 +12,11 @@ from protocol.views.query_status import explicit_place
 from protocol.views.view_copy import ViewCopy
 from relay.view.rules.group import Copy, GivenGtid, Later, New, OutGroup
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops import transaction_stops
 from relay.view.translate.made_bytes import MadeBytes
 from relay.view.translate.source_groups import GroupReader
 from relay.view.translate.source_gtid import CLOCK, has_clock, told_clock, with_clock, with_length
 from relay.view.translate.source_window import SourceWindow
-from relay.view.translate.view_stopped import StopsOf
 
 BEGIN, COMMIT = b"BEGIN", b"COMMIT"
 _GTID_HEAD: Final = struct.Struct("<B16sqBqq")
@@ -37,7 +37,6 @@ class GroupWriter:
         made: MadeBytes,
         groups: GroupReader,
         settings: ViewSettings,
-        stops: StopsOf,
         policy: int,
         explicit: int,
     ) -> None:
@@ -46,7 +45,6 @@ class GroupWriter:
         self._made = made
         self._groups = groups
         self._uuid = settings.uuid.bytes
-        self._stops = stops
         self._policy = policy
         self._explicit = explicit
         self._adds_clock = settings.target_version >= (5, 7)
@@ -180,7 +178,7 @@ class GroupWriter:
         if place == codes.STATUS_SAID:
             return piece
         if place == codes.STATUS_DAMAGED:
-            raise self._stops.group_malformed(self._source.offset, 0)
+            raise self._source.stopped(transaction_stops.group_damaged().reason)
         said = bytes((codes.VARIABLE_EXPLICIT_TIMESTAMPS, self._explicit))
         return piece._replace(body=query._replace(status_variables=status[:place] + said + status[place:]).encode())
 

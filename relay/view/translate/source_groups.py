@@ -8,8 +8,8 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.rules import stop_reasons
 from relay.view.rules.group import GroupEvent, SourceGroup
+from relay.view.stops import transaction_stops
 
 _HELD_EVENTS: Final = 2_000
 _HELD_BYTES: Final = 1 << 20
@@ -70,7 +70,7 @@ class GroupReader:
             return self._read(event.offset + HEADER_SIZE, min(most, event.length - HEADER_SIZE - self._trailer))
         limit = _MOST_OF_TEXT if event.type in _WITH_TEXT else _MOST_BYTES
         if event.length > limit:
-            raise stop_reasons.too_large(
+            raise transaction_stops.too_large(
                 f"an event of it has {event.length} bytes, of which a view reads {limit >> 20} MiB"
             )
         data = self._read(event.offset, event.length)

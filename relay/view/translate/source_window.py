@@ -7,6 +7,8 @@ from typing import Final
 from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE, event_size
 from protocol.kernel import codes
 from relay.archive.storage.archive_errors import ArchiveDamaged
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translate.source_groups import ReadInto
 
 _LONGEST_HEAD: Final = 64 << 20
@@ -54,6 +56,11 @@ class SourceWindow:
             raise self._cut(self.offset + self.hi)
         self.hi += got
         return True
+
+    def stopped(self, reason: StopReason, start: int | None = None, stop: int | None = None) -> ViewStopped:
+        """Return the exception of a stop before what is at `start`, None: the offset, and ends at `stop`; None: that is unknown."""
+        start = self.offset if start is None else start
+        return ViewStopped(self._name, start, start if stop is None else stop, reason)
 
     def advance(self, to: int) -> None:
         """Goes on at this place in the buffer."""

@@ -36,7 +36,7 @@ OF_PLANS: Final = (
     "foreign_keys_unknown",
     "too_many_keys",
 )
-"""Why nothing may run beside rows of a table, as its plan says it (relay/dependencies/key_plans.py)."""
+"""Why nothing may run beside rows of a table, as its plan says it (relay/view/dependencies/key_plans.py)."""
 EVERY_CAUSE: Final = (
     *(why for code, why in CAUSES.items() if code not in (codes.SERIAL_TABLE, codes.SERIAL_SOURCE)),
     *OF_PLANS,

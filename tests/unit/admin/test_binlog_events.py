@@ -53,7 +53,7 @@ async def refused(generation: Generation, facts: SourceFacts = MYSQL_56, **asked
     with pytest.raises(StatementRefused) as caught:
         await page(generation, facts, **asked)
     assert caught.value.number == 1220
-    return caught.value.message
+    return caught.value.what
 
 
 async def test_every_event_is_a_row_with_its_boundary_in_front(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from protocol.statements.requests import (
 )
 from relay.admin.console import Console
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
-from relay.upstream.control import SourceRefused
+from relay.archive_inspection.listing import read_ledger
 from tests.support.console_fakes import (
     FOLLOWING,
     MARIADB,
@@ -49,7 +48,7 @@ async def refused(console: Console, request: Request, facts: SourceFacts = MYSQL
     """The statement's error."""
     with pytest.raises(StatementRefused) as caught:
         await console.answer(request, a_client(facts=facts))
-    return caught.value.number, caught.value.message
+    return caught.value.number, caught.value.what
 
 
 def change(**options: ChangeValue) -> ChangeSource:
@@ -214,7 +213,7 @@ async def test_a_value_that_cannot_be_is_refused_by_the_options_name(console: Co
 
 async def test_what_the_source_side_refuses_is_told(console: Console, source: FakeSource) -> None:
     source.now = STOPPED
-    source.refusal = SourceRefused(1210, "not where the archive ends")
+    source.refusal = StatementRefused(1210, "not where the archive ends")
     assert await refused(console, change(SOURCE_LOG_POS=4)) == (1210, "not where the archive ends")
 
 

@@ -12,7 +12,7 @@ from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.status_variables import StatusFacts, status_values
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnections, FakeSource, a_client, a_replica
 from tests.support.generation_filling import A, B, append_files, mysql_series, two_generations
 

@@ -125,4 +125,4 @@ async def test_the_servers_own_tables_are_denied_by_name(console: Console) -> No
     with pytest.raises(StatementRefused) as caught:
         await select(console, "SELECT * FROM mysql.user", user="mon", address="192.0.2.9:40000")
     assert caught.value.number == 1142
-    assert "'mon'@'192.0.2.9' for table 'user'" in caught.value.message
+    assert "'mon'@'192.0.2.9' for table 'user'" in caught.value.what

@@ -15,9 +15,9 @@ from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before, kept_gap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.gaps.lost_gtids import ArchivedPart, GapGtids, lost_and_held, mariadb_gap, mysql_gap, mysql_gtids_in
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME, LEDGER_TEXT_NAME
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_generations
 from relay.commands.archive_command import list_files, show_ledger, verify
 from tests.support.generation_filling import GAP, A, behind_a_gap
 
@@ -143,11 +143,11 @@ def test_what_replicas_are_sent_no_more_counts_as_lost_also_where_the_source_has
 
 async def test_what_is_archived_behind_a_place_is_read_from_the_files(tmp_path: Path) -> None:
     archive = await behind_a_gap(tmp_path)
-    files = archive.all[0].files
+    files, layer = archive.all[0].files, archive.all[0].layer
     parts = [ArchivedPart(tmp_path / file.name, 4, file.end, bool(file.checksum)) for file in files]
-    assert mysql_gtids_in(parts) == GtidSet.from_text(f"{A}:1-6")
-    assert mysql_gtids_in([parts[0]._replace(start=files[0].end), parts[1]]) == GtidSet.from_text(f"{A}:4-6")
-    assert mysql_gtids_in([]) == GtidSet()
+    assert mysql_gtids_in(layer, parts) == GtidSet.from_text(f"{A}:1-6")
+    assert mysql_gtids_in(layer, [parts[0]._replace(start=files[0].end), parts[1]]) == GtidSet.from_text(f"{A}:4-6")
+    assert mysql_gtids_in(layer, []) == GtidSet()
     await archive.close()
 
 

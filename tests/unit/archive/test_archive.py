@@ -12,7 +12,6 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import (
     ArchiveConflict,
@@ -27,6 +26,7 @@ from relay.archive.storage.archive_errors import (
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.run import Run
+from relay.archive_inspection.listing import list_archive, read_ledger, rebuild_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 

@@ -11,11 +11,11 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidState, GtidView
-from relay.archive.inspect.listing import read_ledger, rebuild_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, state_behind
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive_inspection.listing import read_ledger, rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog

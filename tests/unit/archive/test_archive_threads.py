@@ -12,12 +12,12 @@ import structlog.testing
 
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.gtids.gtid_recorder import GtidRecorder
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery import digest
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 

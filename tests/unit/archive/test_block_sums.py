@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.scrub import Scrub
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.read.file_reads import FileReads
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
@@ -26,6 +23,9 @@ from relay.archive.sums.file_sums import BlockReader, FileSums, touched
 from relay.archive.sums.newest_block import NewestBlock
 from relay.archive.sums.sum_files import known_end, make_sums, read_sums, sums_on_disk
 from relay.archive.sums.sum_recorder import SumRecorder
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.scrub import Scrub
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.unit.downstream.test_dump_edges import stamped

@@ -6,9 +6,9 @@ import pytest
 
 from protocol.binlog.header import FLAG_IN_USE
 from protocol.binlog.layout import FIRST_EVENT, FLAGS
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.verify import verify_archive
 from tests.support.binlog_builder import BinlogBuilder
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"

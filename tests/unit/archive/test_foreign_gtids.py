@@ -11,9 +11,9 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidState, GtidView
-from relay.archive.inspect.listing import read_ledger, rebuild_archive
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidNews
+from relay.archive_inspection.listing import read_ledger, rebuild_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog

@@ -13,11 +13,11 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.generation import Generation, GenerationState
-from relay.archive.inspect.listing import list_archive, read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveMisuse
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.origin import Origin
+from relay.archive_inspection.listing import list_archive, read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import (
     A,

@@ -17,12 +17,12 @@ from relay.archive.catalog.generation_directories import is_prepared_only
 from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import encode_line, read_lines
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.origin import Origin
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.old_catalog import take_back
 
 U = "11111111-1111-1111-1111-111111111111"

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import ExitCode
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog, CatalogNewer
 from relay.archive.catalog.catalog_layout import APPLICATION, EARLIER, LAYOUT
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from relay.commands.archive_command import list_files
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -53,7 +54,7 @@ async def test_commands_refuse_it_too(tmp_path: Path, catalog: Path) -> None:
         list(verify_archive(tmp_path))
     with pytest.raises(CommandFailed, match="a newer binlog-relay") as refused:
         list_files(tmp_path, as_json=False)
-    assert refused.value.code == WRONG_USE
+    assert refused.value.exit_code == ExitCode.WRONG_USE
 
 
 async def test_a_rebuild_makes_it_one_of_this_version(tmp_path: Path, catalog: Path) -> None:

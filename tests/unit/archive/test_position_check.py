@@ -7,11 +7,11 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.read.position_check import PositionCheck, Verdict, check_offset
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.boundary_index import RECORD
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.listing import read_ledger
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import HEADER, BinlogBuilder
 

@@ -10,12 +10,12 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive, read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveMisuse, ArchiveUnknownFile, ArchiveWriteError
 from relay.archive.storage.files import PURGE_NAME
 from relay.archive.write.options import ArchiveOptions
+from relay.archive_inspection.listing import list_archive, read_ledger
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk

@@ -10,10 +10,10 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.scrub import Scrub
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.scrub import Scrub
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.unit.archive.test_purge import NAMES, binlogs

@@ -11,10 +11,10 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
+from relay.archive_inspection.listing import list_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -11,8 +11,8 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive
-from relay.archive.inspect.transaction_search import TransactionPlace, find_gtid, find_time
+from relay.archive_inspection.listing import list_archive
+from relay.archive_inspection.transaction_search import TransactionPlace, find_gtid, find_time
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.verify import verify_archive, verify_in_thread
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.verify import verify_archive, verify_in_thread
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -14,9 +14,9 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
 from relay.archive.catalog.catalog_rows import row_sum
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import rebuild_archive
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive_inspection.listing import rebuild_archive
+from relay.archive_inspection.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog

@@ -9,13 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from protocol.errors import ExitCode
+
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
+from relay.audit import audit_command as command
 from relay.audit.jobs import JOBS
 from relay.audit.runner.run_job import load_job
-from relay.commands import audit_command as command
-from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.commands.outcome import CommandFailed
 from tests.support.binlog_builder import BinlogBuilder
 
 
@@ -29,7 +31,7 @@ def binlog(tmp_path: Path) -> str:
 def refusal(*arguments: object, **options: object) -> str:
     with pytest.raises(CommandFailed) as failure:
         command.audit(command.AuditRequest(*arguments, **options))  # type: ignore[arg-type]
-    assert failure.value.code == WRONG_USE
+    assert failure.value.exit_code == ExitCode.WRONG_USE
     return str(failure.value)
 
 
@@ -91,7 +93,7 @@ def test_an_archive_whose_catalog_is_damaged_is_called_so(tmp_path: Path, monkey
     (tmp_path / "catalog.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 4096)
     with pytest.raises(CommandFailed, match="archive rebuild") as failure:
         command.audit(command.AuditRequest("boundaries", str(tmp_path), tmp_path / "out"))
-    assert failure.value.code == 4
+    assert failure.value.exit_code == 4
 
 
 def test_a_missing_part_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -116,5 +118,5 @@ def test_a_missing_part_is_named_with_what_to_install(monkeypatch: pytest.Monkey
 def _not_installed() -> str:
     with pytest.raises(CommandFailed) as failure:
         command.check_installed()
-    assert failure.value.code == WRONG_USE
+    assert failure.value.exit_code == ExitCode.WRONG_USE
     return str(failure.value)

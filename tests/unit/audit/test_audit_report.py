@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from relay.audit.report import text
-from relay.audit.report.charts import axis_values, svg
-from relay.audit.report.content import Bars, Columns, Fact, OverTime, Page, ReportTable, Section, Shares, Unit
-from relay.audit.report.page import html, index_html
-from relay.audit.report.time_steps import covered_of, time_slots, time_step
 from relay.audit.runner.audit_outcome import Outcome, index_row, page_of, summary
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
+from relay.report import text
+from relay.report.charts import axis_values, svg
+from relay.report.content import Bars, Columns, Fact, OverTime, Page, ReportTable, Section, Shares, Unit
+from relay.report.page import html, index_html
+from relay.report.time_steps import covered_of, time_slots, time_step
 from tests.audit.checked_page import CheckedPage
 
 HOSTILE = "</code><script>alert(1)</script>\"'&\x1b[31m\x00\u202egnp.exe\ufeff\ud800"

@@ -102,7 +102,7 @@ def test_the_password_goes_to_whoever_proved_to_be_the_server(peer: Peer, key: S
     else:
         with pytest.raises(PasswordWithheld) as caught:
             login.answer(asked)
-        assert caught.value.plugin == way
+        assert caught.value.what == way
 
 
 def test_no_password_is_no_secret() -> None:
@@ -118,7 +118,7 @@ def test_a_password_that_fits_into_no_block_of_the_key_is_told() -> None:
 def test_a_plugin_that_nobody_offers_is_named(packet: bytes, plugin: str) -> None:
     with pytest.raises(PluginNotOffered) as caught:
         begun(Peer.VERIFIED).answer(packet)
-    assert caught.value.plugin.startswith(plugin)
+    assert caught.value.what.startswith(plugin)
 
 
 @pytest.mark.parametrize(

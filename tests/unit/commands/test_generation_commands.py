@@ -8,10 +8,10 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.audit.plan.series_files import find_files
-from relay.audit.plan.store import LocalStore
+from relay.archive_inspection.verify import verify_generations
+from relay.binlog_tables.plan.series_files import find_files
+from relay.binlog_tables.plan.store import LocalStore
 from relay.commands.archive_command import list_files, rebuild, show_ledger, verify
 from relay.commands.archive_find import find
 from relay.commands.outcome import CommandFailed

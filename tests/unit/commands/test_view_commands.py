@@ -8,28 +8,30 @@ from uuid import UUID
 
 import pytest
 
+from protocol.errors import ExitCode
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive_inspection.listing import read_ledger
 from relay.commands.archive_command import verify
-from relay.commands.outcome import FINDINGS, CommandFailed
+from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild, skip
 from relay.commands.view_command import find_place, list_views
 from relay.commands.view_seed import seed
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_listing import files_of
-from relay.view.rules.group import StopReason
 from relay.view.rules.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings, ViewStart
+from relay.view.seeding.dump_head import DumpRefused
 from relay.view.seeding.seed_statements import RelayAddress
-from relay.view.view_place import ViewPlace
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import STOPPED, ViewStop
+from relay.view.view_place import PlaceUnknown, ViewPlace
 from relay.view.view_skips import skips_of
-from relay.view.view_stop import STOPPED, ViewStop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -150,7 +152,7 @@ def test_what_names_no_place_is_wrong_use(
 ) -> None:
     with pytest.raises(CommandFailed) as refused:
         find_place(view, source=source, position=position, gtid=gtid, as_json=False)
-    assert refused.value.code == 2
+    assert refused.value.exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -165,13 +167,13 @@ def test_what_names_no_place_is_wrong_use(
 def test_a_place_that_the_view_does_not_have_is_told(
     view: NamedView, source: str | None, gtid: str | None, what: str
 ) -> None:
-    with pytest.raises(CommandFailed, match=what):
+    with pytest.raises(PlaceUnknown, match=what):
         find_place(view, source=source, position=None, gtid=gtid, as_json=False)
 
 
 def test_a_view_that_is_not_made_yet_is_told(view: NamedView, tmp_path: Path) -> None:
     new = view._replace(directory=view_directory(tmp_path, "new"))
-    with pytest.raises(CommandFailed, match="is not made yet"):
+    with pytest.raises(PlaceUnknown, match="is not made yet"):
         find_place(new, source=f"{FILE}:4", position=None, gtid=None, as_json=False)
 
 
@@ -215,7 +217,7 @@ def test_a_catalog_of_a_view_that_cannot_be_read_is_told_as_the_views(view: Name
     (view.directory / CATALOG_NAME).write_bytes(b"no database at all")
     with pytest.raises(CommandFailed, match=r"View gtid, .*views/gtid") as refused:
         list_views([view], as_json=False)
-    assert refused.value.code == 4 and "view rebuild" in str(refused.value)
+    assert refused.value.exit_code == 4 and "view rebuild" in str(refused.value)
     rebuild(view, UUID(OWN), as_json=False)
     assert not view.directory.exists()
 
@@ -357,7 +359,7 @@ def test_seed_knows_the_source_by_what_xtrabackup_says_of_the_server(
         ) as refused:
             dump = backup(view, tmp_path / f"r{number}", options)
             seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=False)
-        assert refused.value.code == FINDINGS and "--at" in str(refused.value)
+        assert refused.value.exit_code == ExitCode.FINDINGS and "--at" in str(refused.value)
     for number, options in enumerate(("", "server_id=0\n")):
         seed(view, RELAY, at=None, dump=backup(view, tmp_path / f"u{number}", options), in_place=False, as_json=False)
         assert "does not say of which server it is" in capsys.readouterr().out
@@ -367,8 +369,8 @@ def test_seed_wants_one_place(view: NamedView, tmp_path: Path) -> None:
     for at, dump, in_place in ((None, None, False), (f"{FILE}:4", tmp_path, False), (None, tmp_path, True)):
         with pytest.raises(CommandFailed) as refused:
             seed(view, RELAY, at=at, dump=dump, in_place=in_place, as_json=False)
-        assert refused.value.code == 2
-    with pytest.raises(CommandFailed, match="none of metadata"):
+        assert refused.value.exit_code == 2
+    with pytest.raises(DumpRefused, match="none of metadata"):
         seed(view, RELAY, at=None, dump=tmp_path, in_place=False, as_json=False)
 
 

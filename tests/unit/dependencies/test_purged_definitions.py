@@ -8,16 +8,16 @@ from random import Random
 
 import pytest
 
-import relay.dependencies.source_tables as source_tables
+import relay.view.dependencies.source_tables as source_tables
 from relay.archive.storage.files import Buffer, FileLayer
-from relay.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
-from relay.dependencies.tables_file import TablesFile, read_tables
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import line, parse_lines, table_facts, table_line
 from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import Column, ForeignKey, Table, TableName, whole_key
+from relay.view.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
+from relay.view.dependencies.tables_file import TablesFile, read_tables
 from tests.support.forgetful_disk import ForgetfulDisk
 
 SCHEMAS = ("d", "e", "D")

@@ -10,11 +10,11 @@ import pytest
 
 from protocol.dependencies import write_set_codes as codes
 from relay.archive.storage.files import FileLayer
-from relay.dependencies.source_tables import NEVER, SourceTables
-from relay.dependencies.tables_file import TablesFile, read_tables
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, whole_key
+from relay.view.dependencies.source_tables import NEVER, SourceTables
+from relay.view.dependencies.tables_file import TablesFile, read_tables
 from tests.support.rule_groups import RuleRun
 
 FILE, NEXT = "mysql-bin.000007", "mysql-bin.000008"

@@ -14,23 +14,20 @@ from pathlib import Path
 
 import pytest
 
+from protocol.errors import RelayError
 from relay.archive.archive import Archive
-from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import MARKS_NAME
 from relay.commands.archive_cat import cat
 from relay.commands.archive_command import list_files, rebuild, show_ledger, verify
-from relay.commands.outcome import CommandFailed
 from relay.disk import file_calls
 from relay.export.export_command import ExportRequest, export
-from relay.export.export_errors import ExportRefused
-from relay.view.inspect.view_removal import NotRemoved, remove_view
+from relay.view.inspect.view_removal import remove_view
 from relay.view.rules.settings import ViewSettings
-from relay.view.running.view_opening import ViewNotOpened
 from tests.support.generation_filling import A, append_files, mysql_series, two_generations
 from tests.support.view_making import made_view, settings, until_made
 
 SECRET = b"root:secret\n"
-REFUSED = (CommandFailed, OSError, ArchiveError, sqlite3.Error, NotRemoved, ExportRefused, ViewNotOpened)
+REFUSED = (RelayError, OSError, sqlite3.Error)
 ALL = "ALL_TRAPS" in os.environ
 """All names with all commands: some minutes. Otherwise each name is tried with one command and one kind of trap."""
 KINDS = ("link", "second name", "fifo", "directory")

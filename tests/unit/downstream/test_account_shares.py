@@ -53,7 +53,7 @@ def test_an_account_with_a_limit_of_its_own_is_told_so() -> None:
     refused = shares.refusal(FEW)
     assert refused is not None
     assert refused.number == ErrorCode.ER_USER_LIMIT_REACHED
-    assert refused.message == "User 'few' has exceeded the 'max_user_connections' resource (current value: 2)"
+    assert refused.what == "User 'few' has exceeded the 'max_user_connections' resource (current value: 2)"
     assert shares.refusal(REPLICA) is None
 
 

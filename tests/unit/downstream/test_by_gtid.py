@@ -63,7 +63,7 @@ async def test_what_the_source_has_not_is_refused_for_good_at_once() -> None:
     with pytest.raises(PositionRefused) as caught:
         await started(lookup, wait_s=30)
     assert caught.value.number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
-    assert caught.value.message.startswith("Replica has more GTIDs than the source has")
+    assert caught.value.what.startswith("Replica has more GTIDs than the source has")
     assert asyncio.get_running_loop().time() - began < 5
 
 

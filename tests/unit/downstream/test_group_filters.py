@@ -171,8 +171,8 @@ def test_the_stream_ends_before_what_the_mode_does_not_allow(
         return
     assert isinstance(groups.refused, PositionRefused)
     place = spans(binlog)[len(sent)][0]
-    assert groups.refused.message.startswith(words)
-    assert f"at file {FILE}, position {place}" in groups.refused.message
+    assert groups.refused.what.startswith(words)
+    assert f"at file {FILE}, position {place}" in groups.refused.what
 
 
 @pytest.mark.parametrize("step", [1 << 20, 37])
@@ -306,7 +306,7 @@ def test_a_hole_ends_the_stream_of_a_strict_replica_only(strict: bool) -> None:
     assert sent == (head(binlog) if strict else of(binlog, 2, 3))
     if strict:
         assert groups.refused is not None
-        assert "missing the GTID 0-1-3 requested by the slave" in groups.refused.message
+        assert "missing the GTID 0-1-3 requested by the slave" in groups.refused.what
     else:
         assert groups.refused is None
 

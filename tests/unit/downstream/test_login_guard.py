@@ -68,7 +68,7 @@ def test_an_address_is_blocked_after_its_failures_and_free_again_after_the_time(
     refusal = guard.refusal(ADDRESS, 159.9)
     assert refusal is not None
     assert refusal.number == ErrorCode.ER_HOST_IS_BLOCKED
-    assert refusal.message.startswith("Host '192.0.2.1' is blocked because of many connection errors")
+    assert refusal.what.startswith("Host '192.0.2.1' is blocked because of many connection errors")
     assert guard.refusal(ADDRESS, 160.0) is None
     assert failed(guard, 1, now=160.0) == [0.0]
 

@@ -32,7 +32,7 @@ def text_of(check: PositionCheck, file: str = FILE) -> str:
     with pytest.raises(PositionRefused) as caught:
         decided(check, file)
     assert caught.value.number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
-    return caught.value.message
+    return caught.value.what
 
 
 def test_a_boundary_is_accepted() -> None:
@@ -90,7 +90,7 @@ def test_every_refusal_fits_the_error_field(verdict: Verdict, file: str) -> None
 def test_the_retryable_error_fits_the_error_field() -> None:
     error = not_here_yet(LONG, 2**63, end=f"{LONG}:{2**63}"[:300], waited_s=86400.0)
     assert error.number == ErrorCode.ER_UNKNOWN_ERROR
-    assert len(error.message.encode()) <= MAX_TEXT_BYTES
+    assert len(error.what.encode()) <= MAX_TEXT_BYTES
 
 
 @pytest.mark.parametrize("offset", [0, 3, 2**32 - 1])
@@ -103,7 +103,7 @@ def test_impossible_offsets_are_refused(offset: int) -> None:
 def test_names_that_are_no_binlogs_are_refused(name: str) -> None:
     with pytest.raises(PositionRefused, match="not a binlog file name") as caught:
         check_request(request(name), {})
-    assert len(caught.value.message.encode()) <= MAX_TEXT_BYTES
+    assert len(caught.value.what.encode()) <= MAX_TEXT_BYTES
 
 
 def test_an_empty_name_means_the_first_file() -> None:

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.downstream.stream.sent_range import SentRange
+from relay.downstream.stream.resume_range import SentRange
 
 
 def test_a_new_session_covers_its_start() -> None:

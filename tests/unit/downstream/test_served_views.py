@@ -28,9 +28,9 @@ from relay.downstream.request.source_state import SourceState
 from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
 from relay.service.shown_gtids import ShownGtids, ShownViewGtids
-from relay.view.rules.group import StopReason
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import GtidPolicy, ViewSettings
+from relay.view.stops.stop_reason import StopReason
 from relay.view.translate.wait_counts import EVERY_CAUSE, WaitCounts
 from relay.view.unopened_view import UnopenedView
 from tests.support.archive_filling import append_all

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from protocol.errors import RelayError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import list_archive
+from relay.archive_inspection.listing import list_archive
 from relay.binlog_file.binlog_scan import BinlogScan
 from relay.commands.binlogs.positions_command import valid_positions
-from relay.commands.outcome import CommandFailed
 from relay.export.export_command import ExportRequest, export
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -178,13 +178,13 @@ async def test_a_place_inside_a_transaction_is_refused_with_the_nearest_good_one
     await fill(tmp_path / "archive", *files)
     name, start, end, _gtid = places[2]
     for option, message in (("to", f"before {start}, after {end}"), ("begin", f"before {start}, after {end}")):
-        with pytest.raises(CommandFailed, match=message) as refused:
+        with pytest.raises(RelayError, match=message) as refused:
             exported(tmp_path / "archive", tmp_path / "out", **{option: f"{name}:{start + 3}"})
-        assert refused.value.code == 2
+        assert refused.value.exit_code == 2
     for offset in (2, 10_000_000):
-        with pytest.raises(CommandFailed, match="nearest good positions"):
+        with pytest.raises(RelayError, match="nearest good positions"):
             exported(tmp_path / "archive", tmp_path / "out", to=f"{name}:{offset}")
-    with pytest.raises(CommandFailed, match="no such file"):
+    with pytest.raises(RelayError, match="no such file"):
         exported(tmp_path / "archive", tmp_path / "out", to="mysql-bin.000009:4")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive"]
 
@@ -194,7 +194,7 @@ async def test_a_place_is_checked_where_the_index_is_lost(tmp_path: Path) -> Non
     await fill(tmp_path / "archive", *files)
     (tmp_path / "archive" / "mysql-bin.000001.idx").unlink()
     name, start, end, _gtid = places[2]
-    with pytest.raises(CommandFailed, match=f"before {start}, after {end}"):
+    with pytest.raises(RelayError, match=f"before {start}, after {end}"):
         exported(tmp_path / "archive", tmp_path / "out", to=f"{name}:{start + 3}")
     exported(tmp_path / "archive", tmp_path / "out", to=f"{name}:{start}")
 
@@ -223,7 +223,7 @@ async def test_times_and_gtids_name_the_same_places(
     lines = exported(tmp_path / "archive", tmp_path / "late", None, capsys, to=str(T0 + 10_000))
     assert lines[-1]["transactions"] == len(places)
     for words in ({"begin": str(T0 + 10_000)}, {"to": f"{'9-9-9' if '-' in fourth[3][:4] else U + ':999'}"}):
-        with pytest.raises(CommandFailed):
+        with pytest.raises(RelayError):
             exported(tmp_path / "archive", tmp_path / "none", **words)
 
 
@@ -263,7 +263,7 @@ async def test_what_a_later_source_repeats_is_exported_once(tmp_path: Path, caps
     # From the later source alone: all that it has.
     lines = exported(tmp_path / "archive", tmp_path / "later", "g0002.mysql-bin.000002:4", capsys)
     assert lines[-1]["transactions"] == 7
-    with pytest.raises(CommandFailed, match=r"g0001\.mysql-bin.000002:4 or g0002.mysql-bin.000002:4"):
+    with pytest.raises(RelayError, match=r"g0001\.mysql-bin.000002:4 or g0002.mysql-bin.000002:4"):
         exported(tmp_path / "archive", tmp_path / "which", "mysql-bin.000002:4")
 
 
@@ -271,7 +271,7 @@ async def test_a_gap_is_named_and_crossed_only_if_somebody_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await (await behind_a_gap(tmp_path / "archive")).close()
-    with pytest.raises(CommandFailed, match=r"accepted gap.*--across-gaps"):
+    with pytest.raises(RelayError, match=r"accepted gap.*--across-gaps"):
         exported(tmp_path / "archive", tmp_path / "out")
     lines = exported(tmp_path / "archive", tmp_path / "out", None, capsys, across_gaps=True)
     # What the source has lost, 4-6 of file 2, does not come before what it has now.
@@ -282,7 +282,7 @@ async def test_a_gap_is_named_and_crossed_only_if_somebody_says_so(
     (seam,) = [line for line in lines if line["kind"] == "seam"]
     assert (seam["seam"], seam["leads_on"]) == ("accepted_gap", False)
     assert f"{A}:4-6" in seam["text"]
-    with pytest.raises(CommandFailed, match="in what the source has lost"):
+    with pytest.raises(RelayError, match="in what the source has lost"):
         exported(tmp_path / "archive", tmp_path / "lost", "g0001.mysql-bin.000002:4", across_gaps=True)
     lines = exported(tmp_path / "archive", tmp_path / "lost", "g0001.mysql-bin.000002:4", capsys, to=f"{A}:5")
     assert lines[-1]["transactions"] == 2
@@ -302,9 +302,9 @@ async def test_damaged_bytes_are_not_given_a_right_checksum(tmp_path: Path, chec
     event = next(event for event in binlog.events if event.kind == 30 and event.start > 60_000)
     data[event.start + 60] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CommandFailed, match=r"mysql-bin\.000001") as refused:
+    with pytest.raises(RelayError, match=r"mysql-bin\.000001") as refused:
         exported(tmp_path / "archive", tmp_path / "out")
-    assert refused.value.code == 4
+    assert refused.value.exit_code == 4
     assert not (tmp_path / "out").exists()
     # What lies before it is good.
     exported(tmp_path / "archive", tmp_path / "out", to=f"mysql-bin.000001:{binlog.boundary_at_or_before(16_000)}")
@@ -313,14 +313,14 @@ async def test_damaged_bytes_are_not_given_a_right_checksum(tmp_path: Path, chec
 async def test_a_missing_file_is_named(tmp_path: Path) -> None:
     files, _places = mysql_files()
     await fill(tmp_path / "archive", files[0], ("mysql-bin.000004", files[1][1]))
-    with pytest.raises(CommandFailed, match=r"2 file.s. between mysql-bin\.000001 and mysql-bin.000004"):
+    with pytest.raises(RelayError, match=r"2 file.s. between mysql-bin\.000001 and mysql-bin.000004"):
         exported(tmp_path / "archive", tmp_path / "out")
     exported(tmp_path / "archive", tmp_path / "out", across_gaps=True)
     assert len(binlogs(tmp_path / "out")) == 2
     (tmp_path / "archive" / "mysql-bin.000001").unlink()
-    with pytest.raises(CommandFailed, match="not there any more") as refused:
+    with pytest.raises(RelayError, match="not there any more") as refused:
         exported(tmp_path / "archive", tmp_path / "lost", across_gaps=True)
-    assert refused.value.code == 4
+    assert refused.value.exit_code == 4
 
 
 async def test_a_transaction_that_the_source_never_ended_is_left_out_by_name(
@@ -344,7 +344,7 @@ async def test_an_export_makes_its_own_directory_and_takes_over_from_one_that_wa
     (tmp_path / ".out.exporting" / "mysql-bin.000007").write_bytes(b"half")
     exported(tmp_path / "archive", tmp_path / "out")
     assert [path.name for path in binlogs(tmp_path / "out")] == ["mysql-bin.000001", "mysql-bin.000002"]
-    with pytest.raises(CommandFailed, match="not empty"):
+    with pytest.raises(RelayError, match="not empty"):
         exported(tmp_path / "archive", tmp_path / "out")
 
 
@@ -352,14 +352,14 @@ async def test_an_end_before_the_beginning_and_words_that_are_no_place_are_refus
     files, places = mysql_files()
     await fill(tmp_path / "archive", *files)
     name, start, _end, _gtid = places[2]
-    with pytest.raises(CommandFailed, match="not behind the beginning"):
+    with pytest.raises(RelayError, match="not behind the beginning"):
         exported(tmp_path / "archive", tmp_path / "out", f"{name}:{start}", to=f"{name}:{start}")
     for text in ("tomorrow", "mysql-bin:4", f"{U}:x", "gtid:0-1", "time:soon", ""):
-        with pytest.raises(CommandFailed):
+        with pytest.raises(RelayError):
             exported(tmp_path / "archive", tmp_path / "out", text)
-    with pytest.raises(CommandFailed, match="either"):
+    with pytest.raises(RelayError, match="either"):
         exported(tmp_path / "archive", tmp_path / "out", to="5", before="5")
-    with pytest.raises(CommandFailed, match="--undecided"):
+    with pytest.raises(RelayError, match="--undecided"):
         exported(tmp_path / "archive", tmp_path / "out", undecided="drop")
 
 

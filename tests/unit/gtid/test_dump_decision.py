@@ -79,8 +79,8 @@ def test_what_a_replica_has_of_servers_that_nothing_here_is_of_is_told_apart() -
 def test_more_of_the_sources_own_is_awaited() -> None:
     with pytest.raises(StillAwaited) as caught:
         start(f"{U}:1-31")
-    assert caught.value.refused.message.startswith("Replica has more GTIDs than the source has")
-    assert f"{U}:31" in caught.value.refused.message
+    assert caught.value.refused.what.startswith("Replica has more GTIDs than the source has")
+    assert f"{U}:31" in caught.value.refused.what
 
 
 def test_what_is_in_no_file_any_more_is_refused() -> None:
@@ -148,7 +148,7 @@ def test_a_position_before_all_files_is_refused() -> None:
 def test_a_position_ahead_is_awaited_and_one_beside_is_refused() -> None:
     with pytest.raises(StillAwaited) as caught:
         mariadb_start(GtidPosition.from_text("0-1-21,1-1-5"), MARIADB, ignore_duplicates=False)
-    assert "0-1-21, which is not in the master's binlog" in caught.value.refused.message
+    assert "0-1-21, which is not in the master's binlog" in caught.value.refused.what
     with pytest.raises(PositionRefused, match="diverged"):
         mariadb_start(GtidPosition.from_text("0-9-15,1-1-9"), MARIADB, ignore_duplicates=False)
     with pytest.raises(PositionRefused, match="diverged"):

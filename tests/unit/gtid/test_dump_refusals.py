@@ -36,23 +36,23 @@ def test_only_the_sources_own_transactions_make_a_replica_ahead() -> None:
 def test_a_replica_that_is_ahead_is_told_what_it_has_too_much() -> None:
     surplus = GtidSet.from_text(f"{U}:11-12")
     new, old = ahead_refused(surplus, NEW), ahead_refused(surplus, OLD)
-    assert new.message.startswith("Replica has more GTIDs than the source has, using the source's SERVER_UUID.")
-    assert old.message.startswith("Slave has more GTIDs than the master has, using the master's SERVER_UUID.")
+    assert new.what.startswith("Replica has more GTIDs than the source has, using the source's SERVER_UUID.")
+    assert old.what.startswith("Slave has more GTIDs than the master has, using the master's SERVER_UUID.")
     assert new.number == old.number == 1236
-    assert f"{U}:11-12" in new.message
+    assert f"{U}:11-12" in new.what
 
 
 def test_a_replica_that_comes_too_late_is_told_what_is_asked_and_missing() -> None:
     held, missing = GtidSet.from_text(f"{U}:1-4"), GtidSet.from_text(f"{U}:5-6")
-    assert purged_refused(held, missing, NEW).message.startswith(
+    assert purged_refused(held, missing, NEW).what.startswith(
         "Cannot replicate because the source purged required binary logs. "
         f"The GTID set sent by the replica is '{U}:1-4', and the missing transactions are '{U}:5-6'"
     )
-    assert purged_refused(held, missing, OLD).message.startswith(
+    assert purged_refused(held, missing, OLD).what.startswith(
         "The slave is connecting using CHANGE MASTER TO MASTER_AUTO_POSITION = 1, but the master has purged binary logs "
         "containing GTIDs that the slave requires."
     )
-    assert f"'{U}:5-6'" in purged_refused(held, missing, OLD).message
+    assert f"'{U}:5-6'" in purged_refused(held, missing, OLD).what
 
 
 def test_the_text_of_a_great_set_is_cut_and_fits_a_replicas_error_field() -> None:
@@ -65,18 +65,18 @@ def test_the_text_of_a_great_set_is_cut_and_fits_a_replicas_error_field() -> Non
     assert shown == f"{V}:1... (2000000 in all)"
     assert peak < 1 << 20, "nothing is made of the intervals that are not shown"
     for refused in (purged_refused(great, great, NEW), purged_refused(great, great, OLD), ahead_refused(great, NEW)):
-        assert len(refused.message.encode()) <= 480
-        assert refused.message.count(f"{V}:1... (2000000 in all)") >= 1
+        assert len(refused.what.encode()) <= 480
+        assert refused.what.count(f"{V}:1... (2000000 in all)") >= 1
     assert shown_set(GtidSet.from_text(f"{U}:1-9")) == f"{U}:1-9"
     assert shown_set(GtidSet()) == ""
 
 
 def test_the_mode_and_the_anonymous_transaction_are_named() -> None:
-    assert mode_refused("ON_PERMISSIVE").message == (
+    assert mode_refused("ON_PERMISSIVE").what == (
         "The replication sender thread cannot start in AUTO_POSITION mode: "
         "this server has GTID_MODE = ON_PERMISSIVE instead of ON."
     )
-    assert anonymous_refused("mysql-bin.000003", 198).message.startswith(
+    assert anonymous_refused("mysql-bin.000003", 198).what.startswith(
         "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file mysql-bin.000003, position 198."
     )
 
@@ -96,11 +96,11 @@ def test_a_position_in_the_binlog_and_a_domain_that_is_not_are_taken(position: s
 def test_a_position_that_is_not_in_the_binlog_is_refused_by_name(position: str, diverged: bool) -> None:
     with pytest.raises(PositionRefused) as caught:
         check_mariadb_position(GtidPosition.from_text(position), STATE, ignore_duplicates=False)
-    assert caught.value.message.startswith(
+    assert caught.value.what.startswith(
         f"Error: connecting slave requested to start from GTID {position}, which is not in the master's binlog"
     )
-    assert (DIVERGED in caught.value.message) == diverged
-    assert "The newest of domain 0 is 0-1-11" in caught.value.message
+    assert (DIVERGED in caught.value.what) == diverged
+    assert "The newest of domain 0 is 0-1-11" in caught.value.what
 
 
 def test_who_ignores_duplicates_may_be_ahead_and_not_beside() -> None:
@@ -111,11 +111,11 @@ def test_who_ignores_duplicates_may_be_ahead_and_not_beside() -> None:
 
 def test_a_position_that_is_too_old_and_a_hole_are_named() -> None:
     refused = mariadb_purged_refused(GtidPosition.from_text("0-1-2"), GtidList.from_text("0-1-4,0-2-10,1-1-1"))
-    assert refused.message.startswith("Could not find GTID state requested by slave in any binlog files.")
-    assert refused.message.endswith("Asked: '0-1-2', the oldest file begins behind '0-2-10,1-1-1'")
+    assert refused.what.startswith("Could not find GTID state requested by slave in any binlog files.")
+    assert refused.what.endswith("Asked: '0-1-2', the oldest file begins behind '0-2-10,1-1-1'")
     long = GtidPosition.from_text(",".join(f"{domain}-1-1" for domain in range(500)))
-    assert len(mariadb_purged_refused(long, GtidList(long)).message) <= 480
-    assert hole_refused(GtidPosition.from_text("0-2-7,1-1-1"), 0).message == (
+    assert len(mariadb_purged_refused(long, GtidList(long)).what) <= 480
+    assert hole_refused(GtidPosition.from_text("0-2-7,1-1-1"), 0).what == (
         "The binlog on the master is missing the GTID 0-2-7 requested by the slave (even though both a prior and a "
         "subsequent sequence number does exist), and GTID strict mode is enabled"
     )

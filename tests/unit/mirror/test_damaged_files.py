@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.mirror.mirror import Mirror
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.bucket_copy.bucket_holes import HolesWanted
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.mirror.mirror import Mirror

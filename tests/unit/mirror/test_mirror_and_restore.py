@@ -11,9 +11,9 @@ import pytest
 
 from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import list_archive, read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import FileLayer
+from relay.archive_inspection.listing import list_archive, read_ledger
+from relay.archive_inspection.verify import verify_archive
 from relay.bucket_copy.bucket_manifest import is_page
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.bucket_copy.mirror_parts import MirrorPart, part_of, part_order, unpacked_part

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.verify import verify_archive
+from relay.archive_inspection.verify import verify_archive
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.restoring import restore_archive
 from relay.object_store.archive_object import Ownership

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.write.options import ArchiveOptions
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.scrub import Scrub
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing

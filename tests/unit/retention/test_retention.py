@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
-from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import KNOWN_REPLICAS_NAME, FileLayer
+from relay.archive_inspection.listing import read_ledger
+from relay.archive_inspection.verify import verify_archive
 from relay.config.retention_section import RetentionSection
 from relay.downstream.connection.client_status import ClientStatus
 from relay.retention.retention import Retention

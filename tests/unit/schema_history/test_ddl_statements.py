@@ -1,11 +1,9 @@
 """What statements that define tables say, in every form that servers take, and which of them nobody is sure of."""
 
-import tracemalloc
-
 import pytest
 
-from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
-from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from protocol.sql.lexer import NotSure
+from protocol.sql.sql_mode import ANSI_QUOTES
 from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
@@ -230,10 +228,6 @@ def test_names_are_read_as_the_sql_mode_says() -> None:
     assert dropped.names == (("d", "a"), ("b", "c"))
     assert isinstance(parse_ddl("RENAME TABLE a TO b", "d", 0, MYSQL), RenameTables)
     assert isinstance(parse_ddl("DROP INDEX i ON t", "d", 0, MYSQL), AlterTable)
-    (text, _end) = sql_tokens(r"'a\'", NO_BACKSLASH_ESCAPES, MYSQL)
-    assert (text.kind, text.text) == (TokenKind.STRING, "a\\")
-    with pytest.raises(NotSure):
-        sql_tokens(r"'a\'", 0, MYSQL)
 
 
 # ---- what is known of which table --------------------------------------------------------------------------------------
@@ -275,18 +269,6 @@ def test_an_alter_that_does_not_fit_what_is_known_makes_the_table_unknown() -> N
     assert known("CREATE TABLE t (a INT)", "ALTER TABLE t DROP b") == set()
     assert known("CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT AFTER c") == set()
     assert known("ALTER TABLE t ADD b INT") == set()
-
-
-def test_a_long_string_is_read_in_little_memory() -> None:
-    text = "it''s \\'a\\' text " * 1_000 + "a" * (4 << 20)
-    tracemalloc.start()
-    try:
-        tokens = sql_tokens(f"SELECT '{text}'", 0, "5.6.24-log")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert tokens[1].text == text.replace("''", "'").replace("\\'", "'")
-    assert peak < 4 * len(text)
 
 
 def test_a_table_that_is_made_like_one_whose_name_differs_in_case_alone_is_in_its_place() -> None:

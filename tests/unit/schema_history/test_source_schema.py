@@ -15,8 +15,8 @@ from relay.archive.storage.archived_file import describe_new_file
 from relay.schema_history.definition_scan import scan_definitions
 from relay.schema_history.schema_file import SchemaFile, read_schema
 from relay.schema_history.schema_record import RecordedSchema, line, table_facts, table_line
-from relay.schema_history.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from relay.schema_history.tables.source_table import Column, Key, Table
+from relay.upstream.schema.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
 

@@ -67,7 +67,7 @@ def test_a_procedure_is_a_request_with_its_arguments(text: str, request_: Reques
 def test_what_is_no_procedure_is_refused_by_name(text: str, number: int, says: str) -> None:
     with pytest.raises(StatementRefused) as refused:
         answered(text)
-    assert (refused.value.number, says in refused.value.message) == (number, True), refused.value.message
+    assert (refused.value.number, says in refused.value.what) == (number, True), refused.value.what
 
 
 @pytest.mark.parametrize("call", ["accept_gap()", "view_skip('v', 'a.000007', 4)"])

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from relay.view.rules.group import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.interpreter_holds import LIMIT_S, longest_hold
 from tests.support.statement_costs import READERS, CostlyText, measure, random_text
 

@@ -86,7 +86,7 @@ MISSPELLED = [
 def test_a_misspelled_statement_brings_no_password_into_the_log_or_the_error(statement: str) -> None:
     with pytest.raises(StatementRefused) as caught:
         answer_of(statement, session(), NOW)
-    assert "geheim" not in caught.value.message
+    assert "geheim" not in caught.value.what
     assert "geheim" not in without_secrets(statement)
 
 
@@ -290,7 +290,7 @@ def test_what_is_not_understood_gets_1064(statement: str) -> None:
 def test_the_error_names_what_was_not_understood_and_the_line(statement: str, near: str) -> None:
     with pytest.raises(StatementRefused) as caught:
         answer_of(statement, session(), NOW)
-    assert caught.value.message.endswith(f"does not understand {near}")
+    assert caught.value.what.endswith(f"does not understand {near}")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
+from relay.archive_inspection.listing import read_ledger
 from relay.config import load_config
 from relay.mirror.mirror_setup import bucket_findings
 from relay.object_store.archive_object import Ownership

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.file_place import Tier, read_place
+from relay.archive_inspection.listing import read_ledger
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.config.sections import ArchiveSection
 from relay.object_store.archive_object import ARCHIVE_KEY, read_archive_object

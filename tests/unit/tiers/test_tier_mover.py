@@ -15,9 +15,9 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.storage.file_place import PlaceNote, Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
+from relay.archive_inspection.listing import rebuild_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packing import PackOptions

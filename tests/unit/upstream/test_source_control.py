@@ -11,12 +11,13 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
+from protocol.errors import StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.config import DirectorySource, ServerSource, SslMode
 from relay.upstream import failover
-from relay.upstream.control import SourceChange, SourceControl, SourceRefused
+from relay.upstream.control import SourceChange, SourceControl
 from relay.upstream.server_source import ServerUpstream
 from relay.upstream.source import reconnect
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -137,10 +138,10 @@ async def test_stop_while_the_source_cannot_be_reached(tmp_path: Path, source: F
         trying = made.control.status()
         assert (trying.io_running, trying.last_error_number) == ("Connecting", 2003)
         assert "cannot be reached" in trying.last_error_text
-        with pytest.raises(SourceRefused, match=r"tried again and again .*cannot be reached.*STOP REPLICA first"):
+        with pytest.raises(StatementRefused, match=r"tried again and again .*cannot be reached.*STOP REPLICA first"):
             await made.control.accept_gap(None, "somebody")
         assert await made.control.stop()
-        with pytest.raises(SourceRefused, match="The archive is empty"):
+        with pytest.raises(StatementRefused, match="The archive is empty"):
             await made.control.accept_gap(None, "somebody")
         assert made.control.status().io_running == "No"
 
@@ -171,10 +172,10 @@ async def test_a_source_that_cannot_be_looked_at_leaves_a_gap_as_it_is(tmp_path:
         made.control.begin()
         await made.until_end(BUILT.size)
         assert await made.control.stop()
-        with pytest.raises(SourceRefused, match="There is no gap"):
+        with pytest.raises(StatementRefused, match="There is no gap"):
             await made.control.accept_gap(None, "somebody")
         source.close()
-        with pytest.raises(SourceRefused, match=r"The source cannot be looked at: .*cannot be reached"):
+        with pytest.raises(StatementRefused, match=r"The source cannot be looked at: .*cannot be reached"):
             await made.control.accept_gap(None, "somebody")
         assert not made.control.running and not (made.generation.directory / "gap-accepted.json").exists()
 
@@ -195,7 +196,7 @@ async def test_a_change_needs_a_stopped_source(tmp_path: Path, source: FakeSourc
     async with controlled(tmp_path, settings_for(source)) as made:
         made.control.begin()
         await made.until_end(BUILT.size)
-        with pytest.raises(SourceRefused, match="run STOP REPLICA first") as refused:
+        with pytest.raises(StatementRefused, match="run STOP REPLICA first") as refused:
             await made.control.change(SourceChange(host="127.0.0.2"))
         assert refused.value.number == 1198
 
@@ -222,7 +223,7 @@ async def test_a_change_to_another_position_is_refused(
         made.control.begin()
         await made.until_end(BUILT.size)
         await made.control.stop()
-        with pytest.raises(SourceRefused, match=f"where the archive ends: {FILE}, position {BUILT.size}"):
+        with pytest.raises(StatementRefused, match=f"where the archive ends: {FILE}, position {BUILT.size}"):
             await made.control.change(SourceChange(host="127.0.0.2", file=file, position=position))
         assert made.control.status().host == "127.0.0.1"
 
@@ -231,7 +232,7 @@ async def test_a_change_to_values_that_cannot_be_is_refused_without_showing_the_
     tmp_path: Path, source: FakeSource
 ) -> None:
     async with controlled(tmp_path, settings_for(source)) as made:
-        with pytest.raises(SourceRefused, match="port") as refused:
+        with pytest.raises(StatementRefused, match="port") as refused:
             await made.control.change(SourceChange(port=70000, password="not-to-be-shown"))
         assert "not-to-be-shown" not in repr(refused.value) + repr(SourceChange(password="not-to-be-shown"))
 
@@ -247,9 +248,9 @@ async def test_a_directory_is_stopped_and_started_but_not_changed(tmp_path: Path
         status = made.control.status()
         assert (status.kind, status.host, status.io_running) == ("directory", str(binlogs), "Yes")
         assert await made.control.stop()
-        with pytest.raises(SourceRefused, match="follows the directory"):
+        with pytest.raises(StatementRefused, match="follows the directory"):
             await made.control.change(SourceChange(host="127.0.0.1"))
-        with pytest.raises(SourceRefused, match="put the missing files there"):
+        with pytest.raises(StatementRefused, match="put the missing files there"):
             await made.control.accept_gap(None, "somebody")
         (binlogs / FILE).write_bytes(LONGER.data)
         assert await made.control.start()

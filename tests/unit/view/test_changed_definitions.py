@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -74,12 +74,12 @@ def test_a_statement_whose_status_variables_cannot_be_read_stops_the_view(text: 
     one.fill(room, 0, len(data), sealed=True)
     with pytest.raises(ViewStopped) as stopped:
         one.fill(room, 0, len(data), sealed=True)
-    assert (stopped.value.reason.name, stopped.value.reason.error) == ("group_malformed", 0)
-    told: list[ViewStopped] = []
+    assert (stopped.value.stop.reason.name, stopped.value.stop.reason.error) == ("malformed_transaction", 0)
+    told: list[ViewStop] = []
     one, room = translation_of(data, engines="innodb")
     one.on_stop = told.append
     made = bytes(room[: one.fill(room, 0, len(data), sealed=True)])
-    assert [stop.offset for stop in told] == [stopped.value.offset]
+    assert [stop.offset for stop in told] == [stopped.value.stop.offset]
     assert sum(event[4] == 33 for event in events_of(made)) == 2
 
 
@@ -91,4 +91,4 @@ def test_a_file_whose_statements_have_longer_heads_than_any_server_writes_stops_
     one, room = translation_of(bytes(data[:4]) + body + struct.pack("<I", zlib.crc32(body)))
     with pytest.raises(ViewStopped, match="longer heads") as stopped:
         one.fill(room, 0, len(data), sealed=True)
-    assert stopped.value.reason.name == "format_unsupported"
+    assert stopped.value.stop.reason.name == "format_unsupported"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.view.rules.group import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 KEY = "FOREIGN KEY (p) REFERENCES p (id)"
@@ -50,7 +50,7 @@ def made(text: str, version: str = "5.6.24-log", target: str = "mysql-8.4") -> s
 def test_a_foreign_key_in_a_comment_stops_the_view(text: str, target: str) -> None:
     with pytest.raises(CannotBeKept) as raised:
         made(text, target=target)
-    assert raised.value.reason.name == "definition_not_understood"
+    assert raised.value.reason.name == "definition_not_parsed"
 
 
 @pytest.mark.parametrize("text", NO_KEYS)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from relay.view.inspect.stops_ahead import find_stops
-from relay.view.rules.group import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import query_body
 from tests.support.memory_file import looked_at
@@ -58,7 +58,7 @@ def test_a_trigger_that_the_statement_fires_counts(event: str, statement: str) -
     rules = run(TRIGGER.format(event, REPLACE))
     reason = stopped(rules, statement)
     assert reason is not None
-    assert reason.name == "replace_of_parent"
+    assert reason.name == "replace_in_parent_table"
     assert reason.text.startswith("in the trigger d.tr, which the statement sets off, d.c refers to rows of d.p")
     assert stopped(run(TRIGGER.format(event, REPLACE), foreign_keys="innodb"), statement) is None
     assert stopped(run(TRIGGER.format(event, REPLACE), version="9.7.4"), statement) is None
@@ -105,7 +105,7 @@ def test_bodies_are_read_to_any_depth(body: str) -> None:
     ]
     reason = stopped(run(*made, TRIGGER.format("AFTER INSERT", body)), INSERT)
     assert reason is not None
-    assert reason.name == "replace_of_parent"
+    assert reason.name == "replace_in_parent_table"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ ON_UPDATE = "CREATE TRIGGER u AFTER UPDATE ON w FOR EACH ROW SET @x = 1"
 def test_an_update_of_several_tables_with_triggers_stops_the_view(statement: str, stops: bool) -> None:
     for changes in ({}, {"foreign_keys": "innodb"}):
         reason = stopped(run(ON_UPDATE, **changes), statement)
-        assert (reason is not None and reason.name == "update_of_several") == stops
+        assert (reason is not None and reason.name == "multi_table_update") == stops
     assert stopped(run(ON_UPDATE, version="9.7.4"), statement) is None
     assert stopped(run(), statement) is None
 

@@ -11,9 +11,9 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, FileLayer
+from relay.archive_inspection.listing import read_ledger
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild
 from relay.view.first_numbers import NUMBERS, engines_in
@@ -23,7 +23,7 @@ from relay.view.inspect.named_view import named_view
 from relay.view.inspect.view_comparison import differences
 from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.rules.tables.table_engines import TableEngines
-from relay.view.view_stop import ViewStop
+from relay.view.stops.view_stop import ViewStop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.view_files import ViewGroup, groups_in
@@ -133,7 +133,7 @@ async def test_deleted_by_hand_it_stops_by_name_before_it_gives_a_number_and_goe
     shutil.rmtree(place / "views" / "v")
     stop = await made(place)
     assert isinstance(stop, ViewStop)
-    assert (stop.reason.name, stop.file) == ("numbers_unknown", NAMES[purged[0]])
+    assert (stop.reason.name, stop.file) == ("gtid_number_unknown", NAMES[purged[0]])
     assert not by_number(place)
     shutil.rmtree(place / "views" / "v")
     if purged[1] <= purged[0]:
@@ -143,7 +143,7 @@ async def test_deleted_by_hand_it_stops_by_name_before_it_gives_a_number_and_goe
         start = replace(right, start=ViewStart(Position(NAMES[purged[0]], 4), wrong))
         if purged[1] <= purged[0]:
             stop = await made(place, start)
-            assert isinstance(stop, ViewStop) and stop.reason.name == "numbers_unknown"
+            assert isinstance(stop, ViewStop) and stop.reason.name == "gtid_number_unknown"
             shutil.rmtree(place / "views" / "v")
     assert await made(place, right) == (3 + 10 * purged[0], 42)
 
@@ -287,7 +287,7 @@ async def test_where_the_ledger_is_lost_too_nothing_is_certain(place: Path) -> N
     (place / CATALOG_NAME).write_bytes(b"no database at all")
     stop = await made(place)
     assert isinstance(stop, ViewStop)
-    assert stop.reason.name == "numbers_unknown"
+    assert stop.reason.name == "gtid_number_unknown"
     assert START.format(NAMES[2], 1) in stop.reason.advice
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from relay.schema_history.tables.source_table import CASCADE, SET_NULL
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings
 
 NO_CHECKS = 1 << 26
@@ -52,7 +52,7 @@ def name_of(reason: StopReason | None) -> str:
 def test_a_replace_of_rows_that_others_refer_to_stops_the_view(statement: str) -> None:
     reason = stopped(run(P, C), statement)
     assert reason is not None
-    assert reason.name == "replace_of_parent"
+    assert reason.name == "replace_in_parent_table"
     assert "d.c refers to rows of d.p" in reason.text
     assert 'foreign_keys = "innodb"' in reason.advice
     assert stopped(run(P, C, foreign_keys="innodb"), statement) is None
@@ -111,7 +111,7 @@ def test_a_foreign_key_that_is_gone_does_not_count(more: tuple[str, ...]) -> Non
     ],
 )  # fmt: skip
 def test_foreign_keys_are_known_however_they_came(made: tuple[str, ...]) -> None:
-    assert name_of(stopped(run(*made), REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(run(*made), REPLACE)) == "replace_in_parent_table"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_keys_without_a_name_are_dropped_by_the_one_that_the_server_gave() -> No
     two = (
         "CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES q (id), FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE)"
     )
-    assert name_of(stopped(run(P, two, "ALTER TABLE c DROP FOREIGN KEY c_ibfk_1"), REPLACE)) == "replace_of_parent"
+    assert (
+        name_of(stopped(run(P, two, "ALTER TABLE c DROP FOREIGN KEY c_ibfk_1"), REPLACE)) == "replace_in_parent_table"
+    )
     assert stopped(run(P, two, "ALTER TABLE c DROP FOREIGN KEY c_ibfk_2"), REPLACE) is None
     assert stopped(run(P, two, "RENAME TABLE c TO e", "ALTER TABLE e DROP FOREIGN KEY e_ibfk_2"), REPLACE) is None
 
@@ -147,7 +149,7 @@ def test_keys_without_a_name_are_dropped_by_the_one_that_the_server_gave() -> No
 def test_a_parent_without_a_schema_is_in_that_of_its_child() -> None:
     made = ("CREATE DATABASE e", P.replace("TABLE p", "TABLE e.p"), P, C.replace("TABLE c", "TABLE e.c"))
     assert stopped(run(*made), REPLACE) is None
-    assert name_of(stopped(run(*made), "REPLACE INTO e.p VALUES (1, 2)")) == "replace_of_parent"
+    assert name_of(stopped(run(*made), "REPLACE INTO e.p VALUES (1, 2)")) == "replace_in_parent_table"
 
 
 def test_without_foreign_key_checks_nothing_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,12 +170,12 @@ def flags(value: int) -> bytes:
 def test_of_a_table_that_is_older_than_the_archive_nobody_knows() -> None:
     reason = stopped(RuleRun(), REPLACE)
     assert reason is not None
-    assert reason.name == "replace_of_parent"
-    assert "older than the archive" in reason.text
+    assert reason.name == "replace_in_parent_table"
+    assert "created before the archive" in reason.text
     assert "plain_tables" in reason.advice
     for told in ("d.p", "*"):
         assert stopped(RuleRun(settings(plain_tables=(told,))), REPLACE) is None
-    assert name_of(stopped(RuleRun(settings(plain_tables=("d.q",))), REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(RuleRun(settings(plain_tables=("d.q",))), REPLACE)) == "replace_in_parent_table"
     assert stopped(RuleRun(settings(foreign_keys="innodb")), REPLACE) is None
     assert stopped(RuleRun(), "DELETE FROM p") is None
 
@@ -188,14 +190,14 @@ def test_a_table_that_was_made_again_without_checks_may_have_been_referred_to_be
         patched.setattr("tests.support.rule_groups.STATUS", flags(NO_CHECKS))
         rules.plan("DROP TABLE p")
         rules.plan(P)
-    assert name_of(stopped(rules, REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(rules, REPLACE)) == "replace_in_parent_table"
 
 
 def test_a_definition_that_nobody_understands_may_refer_to_any_table() -> None:
     rules = run(P)
     (group,) = rules.groups("ALTER TABLE c ADD FOREIGN KEY (a) REFERENCES")
     rules.rules.skipped(group)
-    assert name_of(stopped(rules, REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(rules, REPLACE)) == "replace_in_parent_table"
 
 
 def test_temporary_tables_and_such_without_transactions_are_never_referred_to() -> None:
@@ -203,7 +205,7 @@ def test_temporary_tables_and_such_without_transactions_are_never_referred_to() 
     rules = RuleRun()
     rules.plan("CREATE TEMPORARY TABLE p (a INT)")
     assert stopped(rules, REPLACE) is None
-    assert name_of(stopped(rules, Statement(REPLACE, thread=9))) == "replace_of_parent"
+    assert name_of(stopped(rules, Statement(REPLACE, thread=9))) == "replace_in_parent_table"
 
 
 # ---- DELETE ----------------------------------------------------------------------------------------------------------
@@ -222,8 +224,8 @@ def test_a_cascade_that_new_servers_do_not_finish_stops_the_view() -> None:
     rules = run(P, refers("m", "p"), refers("x", "m"), refers("y", "x"))
     reason = stopped(rules, "DELETE FROM p WHERE v = 5")
     assert reason is not None
-    assert reason.name == "cascade_unfinished"
-    assert "comes to d.x more than once" in reason.text
+    assert reason.name == "incomplete_cascade"
+    assert "reaches d.x more than once" in reason.text
     assert stopped(rules, "DELETE FROM m") is None
     assert (
         stopped(run(P, refers("m", "p"), refers("x", "m"), refers("y", "x"), foreign_keys="innodb"), "DELETE FROM p")
@@ -285,12 +287,12 @@ SEVERAL = "DELETE p, c FROM p JOIN c ON c.p = p.id"
     ],
 )
 def test_one_delete_of_several_tables_stops_where_their_order_counts(definitions: tuple[str, ...], stops: bool) -> None:
-    assert name_of(stopped(run(*definitions), SEVERAL)) == ("delete_of_several" if stops else "")
+    assert name_of(stopped(run(*definitions), SEVERAL)) == ("multi_table_delete" if stops else "")
     assert stopped(run(*definitions), "DELETE p FROM p JOIN c ON c.p = p.id") is None
 
 
 def test_tables_that_are_told_to_be_plain_are_deleted_together() -> None:
-    assert name_of(stopped(RuleRun(), SEVERAL)) == "delete_of_several"
+    assert name_of(stopped(RuleRun(), SEVERAL)) == "multi_table_delete"
     assert stopped(RuleRun(settings(plain_tables=("d.p", "d.c"))), SEVERAL) is None
     assert stopped(RuleRun(settings(plain_tables=("*",))), SEVERAL) is None
 
@@ -300,7 +302,7 @@ def test_a_trigger_that_is_known_is_not_the_only_one_of_an_older_table(told: dic
     rules = RuleRun(settings(**told))
     for table in ("p", "c"):
         rules.plan(TRIGGER.format(table).replace("tr AFTER DELETE", f"{table}1 AFTER UPDATE"))
-    assert name_of(stopped(rules, SEVERAL)) == "delete_of_several"
+    assert name_of(stopped(rules, SEVERAL)) == "multi_table_delete"
 
 
 def test_a_trigger_that_nobody_understands_may_be_one_of_delete() -> None:
@@ -308,7 +310,7 @@ def test_a_trigger_that_nobody_understands_may_be_one_of_delete() -> None:
     assert stopped(rules, SEVERAL) is None
     (group,) = rules.groups(f"{TRIGGER.format('c')} /*!500 x */")
     rules.rules.skipped(group)
-    assert name_of(stopped(rules, SEVERAL)) == "delete_of_several"
+    assert name_of(stopped(rules, SEVERAL)) == "multi_table_delete"
 
 
 DEEP = (P, refers("m", "p"), refers("x", "m"), refers("y", "x"))
@@ -330,30 +332,30 @@ def test_however_a_delete_names_its_table(statement: str) -> None:
         "CREATE VIEW older AS SELECT id FROM p",
         "CREATE OR REPLACE SQL SECURITY INVOKER VIEW newer AS SELECT * FROM older",
     )
-    assert name_of(stopped(run(*DEEP, *views), statement)) == "cascade_unfinished"
+    assert name_of(stopped(run(*DEEP, *views), statement)) == "incomplete_cascade"
     assert stopped(run(P, refers("m", "p"), *views), "DELETE FROM older") is None
 
 
 def test_with_in_front_of_a_delete_hides_nothing() -> None:
     statement = "WITH RECURSIVE few (id) AS (SELECT 1), q AS (SELECT 2) DELETE FROM p WHERE id IN (SELECT id FROM few)"
-    assert name_of(stopped(run(*DEEP, version="8.0.36"), statement)) == "cascade_unfinished"
+    assert name_of(stopped(run(*DEEP, version="8.0.36"), statement)) == "incomplete_cascade"
     several = "WITH few AS (SELECT 1) DELETE p, m FROM p JOIN m"
-    assert name_of(stopped(run(*DEEP, version="8.0.36"), several)) == "delete_of_several"
+    assert name_of(stopped(run(*DEEP, version="8.0.36"), several)) == "multi_table_delete"
 
 
 def test_a_replace_behind_a_view_is_one_of_its_table() -> None:
     view = "CREATE VIEW w AS SELECT * FROM {}"
     replace = "REPLACE INTO w VALUES (1, 2)"
-    assert name_of(stopped(run(P, C, view.format("p")), replace)) == "replace_of_parent"
+    assert name_of(stopped(run(P, C, view.format("p")), replace)) == "replace_in_parent_table"
     assert stopped(run(P, C, view.format("c")), replace) is None
 
 
 @pytest.mark.parametrize(
     ("statement", "name"),
     [
-        ("REPLACE INTO `\u8868` VALUES (1)", "replace_of_parent"),
-        ("DELETE FROM `\u8868` WHERE id = 1", "cascade_unfinished"),
-        ("LOAD DATA INFILE 'x' REPLACE INTO TABLE `\u8868`", "replace_of_parent"),
+        ("REPLACE INTO `\u8868` VALUES (1)", "replace_in_parent_table"),
+        ("DELETE FROM `\u8868` WHERE id = 1", "incomplete_cascade"),
+        ("LOAD DATA INFILE 'x' REPLACE INTO TABLE `\u8868`", "replace_in_parent_table"),
     ],
 )
 def test_a_name_that_cannot_be_read_may_be_that_of_any_table(statement: str, name: str) -> None:
@@ -361,7 +363,7 @@ def test_a_name_that_cannot_be_read_may_be_that_of_any_table(statement: str, nam
     reason = stopped(run(*DEEP), gbk)
     assert name_of(reason) == name
     assert reason is not None
-    assert "cannot be told" in reason.text
+    assert "is unknown" in reason.text
     assert stopped(run(P, C, foreign_keys="innodb", version="9.6.0"), gbk) is None
     assert stopped(run(P), gbk) is None
 
@@ -371,7 +373,7 @@ def test_a_name_that_cannot_be_read_may_be_that_of_any_table(statement: str, nam
 
 def test_a_source_that_is_as_the_target_needs_no_rule() -> None:
     assert stopped(run(P, C, version="9.7.4"), REPLACE) is None
-    assert name_of(stopped(run(P, C, version="8.0.36"), REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(run(P, C, version="8.0.36"), REPLACE)) == "replace_in_parent_table"
     assert stopped(run(P, C, target="mysql-8.4"), REPLACE) is None
     assert not run(P, C, target="mysql-5.6").rules.wants_removals
 
@@ -386,7 +388,7 @@ def test_what_is_part_of_a_transaction_of_any_kind_is_seen() -> None:
     ):
         with pytest.raises(CannotBeKept) as raised:
             run(P, C).plan(*group)
-        assert raised.value.reason.name == "replace_of_parent"
+        assert raised.value.reason.name == "replace_in_parent_table"
         with pytest.raises(CannotBeKept):
             run(P, C, gtids="keep").plan(*group)
 
@@ -396,6 +398,6 @@ def test_what_is_known_of_foreign_keys_survives() -> None:
     again = RuleRun()
     again.rules.restore(state)
     assert again.rules.state() == state
-    assert name_of(stopped(again, REPLACE)) == "replace_of_parent"
+    assert name_of(stopped(again, REPLACE)) == "replace_in_parent_table"
     again.plan("ALTER TABLE c DROP FOREIGN KEY k")
     assert stopped(again, REPLACE) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.view.rules.group import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 UNCHECKED = 1 << 26
@@ -74,7 +74,7 @@ def test_behind_a_column_all_of_it_goes_or_stays() -> None:
 def test_where_nobody_knows_what_the_source_made_the_view_stops(text: str, checked: bool, target: str) -> None:
     with pytest.raises(CannotBeKept) as raised:
         made(text, checked=checked, target=target)
-    assert raised.value.reason.name == "definition_not_understood"
+    assert raised.value.reason.name == "definition_not_parsed"
 
 
 def test_an_older_replica_makes_of_it_what_the_source_made() -> None:

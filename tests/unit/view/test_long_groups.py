@@ -10,9 +10,10 @@ import pytest
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import CHECKSUM_SIZE, HEADER
 from relay.view.rules import part_runs
-from relay.view.rules.group import CannotBeKept, GroupRules, OutGroup, SourceGroup
+from relay.view.rules.group import GroupRules, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.stops.stop_reason import CannotBeKept
 from relay.view.translate.source_groups import GroupReader
 from tests.support import target_groups
 from tests.support.event_stream import query_body
@@ -88,7 +89,7 @@ def test_what_would_take_too_much_stops_by_name(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(part_runs, "MOST_TRANSACTIONS", 100)
     with pytest.raises(CannotBeKept) as raised:
         rules_with_tables().plan(group_of([BEGIN, *mixed(2), COMMIT]))
-    assert raised.value.reason.name == "group_too_large"
+    assert raised.value.reason.name == "transaction_too_large"
     assert "engines" in raised.value.reason.advice
     assert len(rules_with_tables(engines="innodb").plan(group_of([BEGIN, *mixed(2), COMMIT]))) == 1
 

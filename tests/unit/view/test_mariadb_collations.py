@@ -3,7 +3,6 @@
 import pytest
 
 from protocol.binlog.schema.column_charsets import charset_of_column
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.source_collations import (
     NUMBERS_BY_NAME,
@@ -13,6 +12,7 @@ from relay.view.rules.mariadb.status.source_collations import (
 )
 from relay.view.rules.mariadb.status.target_names import TARGET_NAMES, TARGET_NUMBERS
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops.stop_reason import CannotBeKept
 
 MYSQL_97 = TARGETS_BY_NAME["mysql-9.7"]
 DEFAULTS_OF_118 = {33: 2048, 35: 2560, 45: 2304, 54: 2816, 60: 3072}
@@ -23,7 +23,7 @@ def reason(make: object, *arguments: object) -> str:
     with pytest.raises(CannotBeKept) as stopped:
         make(*arguments)  # type: ignore[operator]
     assert stopped.value.reason.name == "collation_not_in_target"
-    return stopped.value.reason.told
+    return stopped.value.reason.message
 
 
 def test_every_number_is_given_one_of_the_same_character_set_or_stops() -> None:
@@ -135,7 +135,7 @@ def test_it_is_known_by_which_collations_statements_find_the_same_rows(name: str
 
 @pytest.mark.parametrize("name", ["uca1400_ai_ci", "utf8mb4_klingon_ci", "", "utf8mb4_0900_as_klingon"])
 def test_a_name_that_is_none_stops_the_view(name: str) -> None:
-    assert "which one of MySQL 9.7" in reason(ALL.name_of, name)
+    assert "which collation of MySQL 9.7" in reason(ALL.name_of, name)
 
 
 def test_the_croatian_of_mariadb_has_another_number_than_the_one_that_mysql_calls_so() -> None:

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.binlog.status_variables import MARIADB, decode_status, encode_status
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.status import status_translation
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation, TranslatedStatus
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.stops.stop_reason import CannotBeKept
 
 MYSQL_97 = TARGETS_BY_NAME["mysql-9.7"]
 INSERT = b"INSERT INTO t VALUES (1)"
@@ -56,7 +56,7 @@ def variables(status: bytes) -> dict[int, bytes]:
 def reason_of(status: bytes, text: bytes = INSERT, *, is_dml: bool = True) -> tuple[str, str]:
     with pytest.raises(CannotBeKept) as stopped:
         translated(status, text, is_dml=is_dml)
-    return stopped.value.reason.name, stopped.value.reason.told
+    return stopped.value.reason.name, stopped.value.reason.message
 
 
 def test_a_block_of_118_becomes_one_that_mysql_reads_to_its_end() -> None:
@@ -216,7 +216,7 @@ def test_a_block_that_is_cut_stops_the_view_or_is_whole_variables() -> None:
         if stop in ends:
             translated(whole[:stop])
         else:
-            assert reason_of(whole[:stop])[0] == "statement_not_readable"
+            assert reason_of(whole[:stop])[0] == "statement_not_parsed"
 
 
 @pytest.mark.parametrize("lapse", [0x00, 0x04, 0x08, 0x0C])
@@ -293,4 +293,4 @@ def test_a_user_variable_that_is_cut_stops_the_view() -> None:
     for stop in range(len(whole) - 1):
         with pytest.raises(CannotBeKept) as stopped:
             translate_user_variable(whole[:stop], known)
-        assert stopped.value.reason.name == "group_malformed"
+        assert stopped.value.reason.name == "malformed_transaction"

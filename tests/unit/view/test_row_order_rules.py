@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.view.rules.group import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.rule_groups import Item, RuleRun, Statement, settings
 
 M = "CREATE TABLE m (a INT PRIMARY KEY, v INT, t TEXT) ENGINE=MyISAM"

@@ -9,11 +9,11 @@ from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.view.inspect.standing_stop import standing_stop
-from relay.view.rules.group import StopReason
 from relay.view.rules.kept_settings import view_directory
+from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import STOPPED, ViewStop, keep_stop
 from relay.view.view_place import ViewPlace
 from relay.view.view_skips import skip_row
-from relay.view.view_stop import STOPPED, ViewStop, keep_stop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -9,11 +9,11 @@ from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from relay.binlog_file.file_bytes import DescriptorBytes
-from relay.view.generations.source_breaks import source_changed
 from relay.view.inspect.file_pass import LookedAtFile
-from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
+from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.source_stops import source_changed
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -75,7 +75,8 @@ def one_after_the_other(files: list[LookedAtFile], given: ViewSettings) -> list[
                 while made.fill(buffer, 0, file.end, sealed=True):
                     pass
                 break
-            except ViewStopped as stop:
+            except ViewStopped as stopped:
+                stop = stopped.stop
                 found.append((stop.file, stop.offset, stop.group_stop, stop.reason.name))
                 skips[stop.offset] = stop.group_stop
                 checkpoint = made.checkpoint()
@@ -101,7 +102,7 @@ def test_they_are_those_at_which_a_view_stops_when_each_is_skipped(tmp_path: Pat
     assert found.unread == []
     assert found.counts["incident"] + found.counts["source_incident"] == 1
     as_the_source = (gtids, engines) == ("keep", "keep")  # what needs no GTID is not taken apart
-    assert found.counts["rollback_unclear"] == int(not as_the_source)
+    assert found.counts["uncertain_rollback"] == int(not as_the_source)
     assert (found.counts["statement_mixes_engines"] > 0) is (gtids != "keep" and engines == "keep")
 
 
@@ -154,7 +155,7 @@ def test_where_another_source_is_followed_a_view_ends_and_another_begins(tmp_pat
     other = file_of(tmp_path, SECOND, statements(BinlogBuilder()))
     reason = source_changed(FIRST)
     found = find_stops([first, LookedAtFile(other.name, other.end, other.open, behind=reason)], settings())
-    assert found.stops[1:] == [StopAhead(FIRST, first.end, first.end, 0, reason)]  # of its tables nothing is known
+    assert found.stops[1:] == [ViewStop(FIRST, first.end, first.end, reason)]  # of its tables nothing is known
 
 
 def test_it_goes_on_from_where_a_view_is_made(tmp_path: Path) -> None:
@@ -210,10 +211,10 @@ def replacing(number: int, *more: str) -> BinlogBuilder:
 @pytest.mark.parametrize(
     ("more", "name"),
     [
-        ("REPLACE INTO p VALUES (1)", "replace_of_parent"),
-        ("replace p SET id = 1", "replace_of_parent"),
-        ("DELETE c, p FROM c JOIN p ON c.p = p.id", "delete_of_several"),
-        ("DELETE FROM c, p USING c JOIN p WHERE c.p = p.id", "delete_of_several"),
+        ("REPLACE INTO p VALUES (1)", "replace_in_parent_table"),
+        ("replace p SET id = 1", "replace_in_parent_table"),
+        ("DELETE c, p FROM c JOIN p ON c.p = p.id", "multi_table_delete"),
+        ("DELETE FROM c, p USING c JOIN p WHERE c.p = p.id", "multi_table_delete"),
     ],
 )
 def test_a_replace_is_found_in_a_transaction_of_any_length(tmp_path: Path, number: int, more: str, name: str) -> None:
@@ -233,7 +234,7 @@ def test_what_one_file_says_of_gtids_counts_for_those_behind_it(tmp_path: Path) 
     found = find_stops([file_of(tmp_path, FIRST, named), *later], settings())
     mixes = "statement_mixes_engines"
     assert [(stop.file, stop.reason.name) for stop in found.stops] == [
-        (SECOND, "gtids_not_named"), (SECOND, mixes), (SECOND, mixes), *[("mysql-bin.000003", mixes)] * 3,
+        (SECOND, "executed_gtids_missing"), (SECOND, mixes), (SECOND, mixes), *[("mysql-bin.000003", mixes)] * 3,
     ]  # fmt: skip
     assert found.unread == []
 

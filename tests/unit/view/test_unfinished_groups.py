@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from relay.view.inspect.stops_ahead import find_stops
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -72,12 +72,12 @@ class Outcome:
             "bin.000001", read_into, wanted, rules_of(wanted), ViewCheckpoint.of_file(1, b""), skips or {}
         )
         room, made = bytearray(most), b""
-        self.stop: ViewStopped | None = None
+        self.stop: ViewStop | None = None
         try:
             while count := one.fill(room, 0, len(data), sealed=True, ends_cut=True):
                 made += room[:count]
         except ViewStopped as stop:
-            self.stop = stop
+            self.stop = stop.stop
         self.types = [event[4] for event in events_of(made)][2 + 2 * len(MADE) :]
         self.next_gno = one.checkpoint().next_gno
 
@@ -124,7 +124,7 @@ def test_what_may_have_been_kept_stops_the_view(events: tuple[Event, ...], why: 
     outcome = Outcome(data, engines=engines)
     assert outcome.stop is not None
     reason = outcome.stop.reason
-    assert (reason.name, outcome.stop.offset, outcome.stop.group_stop) == ("group_without_end", start, stop)
+    assert (reason.name, outcome.stop.offset, outcome.stop.group_stop) == ("unfinished_transaction", start, stop)
     assert why in reason.text
     skipped = Outcome(data, skips={start: stop}, engines=engines)
     assert (skipped.stop, skipped.types, skipped.next_gno) == (None, [], 1 + len(MADE))
@@ -138,7 +138,7 @@ def test_a_transaction_that_follows_in_the_same_file_would_commit_it(table: str,
     outcome = Outcome(data)
     assert outcome.stop is not None
     assert (outcome.stop.reason.name, outcome.stop.offset, outcome.stop.group_stop) == (
-        "group_without_end",
+        "unfinished_transaction",
         start,
         stop,
     )
@@ -149,7 +149,7 @@ def test_a_transaction_that_follows_in_the_same_file_would_commit_it(table: str,
 
 
 def test_so_it_is_where_the_replicas_are_older_than_the_source() -> None:
-    for events, name in (((BEGIN, INTO_M), "group_without_end"), ((BEGIN, mapped("i"), ROWS), None)):
+    for events, name in (((BEGIN, INTO_M), "unfinished_transaction"), ((BEGIN, mapped("i"), ROWS), None)):
         stop = Outcome(cut(*events, version="8.0.36")[0], target="mysql-5.7").stop
         assert (stop.reason.name if stop is not None else None) == name
 
@@ -160,13 +160,13 @@ def test_the_check_names_it_in_all_files_but_the_one_that_grows() -> None:
 
     found = find_stops([looked_at("bin.000001", first), looked_at("bin.000002", newest)], settings())
     assert [(one.file, one.offset, one.group_stop, one.reason.name) for one in found.stops] == [
-        ("bin.000001", start, stop, "group_without_end")
+        ("bin.000001", start, stop, "unfinished_transaction")
     ]
     assert not found.unread
 
 
 NEXT = (BEGIN, INTO_I, (16, bytes(8)))
-WENT_ON = "the file before this one ends inside a transaction, and the source went on"
+WENT_ON = "the file before this one ends inside a transaction, and the source continued"
 
 
 def following(*, started: bool) -> bytes:
@@ -202,7 +202,7 @@ def test_where_the_source_went_on_it_did_not_roll_back_what_it_could_not_write(
         ]
         found = find_stops(files, settings(target=target))
         places = [(one.file, one.offset, one.group_stop, one.reason.name) for one in found.stops]
-        assert places == ([("bin.000002", 4, head, "group_without_end")] if told else [])
+        assert places == ([("bin.000002", 4, head, "unfinished_transaction")] if told else [])
         assert all(one.reason.text.startswith(WENT_ON) for one in found.stops)
         assert not found.unread
 
@@ -216,19 +216,19 @@ def test_the_view_stands_before_the_file_until_somebody_decides() -> None:
     for _ in range(2):  # also where it begins anew there
         stop, begins = made_of(second, begins, {})
         assert stop is not None
-        assert (stop.offset, stop.reason.name, begins.source) == (4, "group_without_end", 4)
+        assert (stop.offset, stop.reason.name, begins.source) == (4, "unfinished_transaction", 4)
         decided = stop.group_stop
     stop, begins = made_of(second, begins, {4: decided})
     assert stop is None
     assert b'"open_end"' not in begins.rules
 
 
-def made_of(data: bytes, begin: ViewCheckpoint, skips: Mapping[int, int]) -> tuple[ViewStopped | None, ViewCheckpoint]:
+def made_of(data: bytes, begin: ViewCheckpoint, skips: Mapping[int, int]) -> tuple[ViewStop | None, ViewCheckpoint]:
     """What stops the view in a file, and where the next one is gone on with, or this one."""
     one = FileTranslation("bin.000002", MemoryFile(data).read_into, settings(), rules_of(settings()), begin, skips)
     try:
         while one.fill(bytearray(1 << 20), 0, len(data), sealed=True, ends_cut=True):
             pass
     except ViewStopped as stop:
-        return stop, one.checkpoint()
+        return stop.stop, one.checkpoint()
     return None, ViewCheckpoint.of_file(one.checkpoint().next_gno, one.checkpoint().rules)

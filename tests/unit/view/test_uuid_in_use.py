@@ -8,7 +8,7 @@ import pytest
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from relay.view.rules.settings import ViewSettings
-from relay.view.translate.view_stopped import ViewStopped
+from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -47,14 +47,14 @@ def translated(
     return FileTranslation("bin.000001", read_into, given, rules_of(given), checkpoint, skips or {}, mark_gap=1)
 
 
-def made_until_stopped(data: bytes, one: FileTranslation) -> tuple[int, ViewStopped | None]:
+def made_until_stopped(data: bytes, one: FileTranslation) -> tuple[int, ViewStop | None]:
     """How many transactions of the view there are, and what stopped it."""
     room, made = bytearray(1 << 22), b""
     try:
         while count := one.fill(room, 0, len(data), sealed=True):
             made += room[:count]
     except ViewStopped as stop:
-        return sum(event[4] == 16 for event in events_of(made)), stop
+        return sum(event[4] == 16 for event in events_of(made)), stop.stop
     return sum(event[4] == 16 for event in events_of(made)), None
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_names_no_gtids_any_more_stops_the_view_at_its_beginning(gti
         return
     assert count == 0
     assert stop is not None
-    assert (stop.reason.name, stop.offset, stop.group_stop) == ("gtids_not_named", places[0], places[0])
+    assert (stop.reason.name, stop.offset, stop.group_stop) == ("executed_gtids_missing", places[0], places[0])
     named, _ = binlog(NONE, previous="0f0f0f0f-0000-0000-0000-000000000001:1-7")
     assert made_until_stopped(named, translated(named, given, behind)) == (1, None)
     for mark in one.marks:

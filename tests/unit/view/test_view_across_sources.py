@@ -184,7 +184,7 @@ async def test_a_first_generation_that_was_purged_is_no_obstacle_once_all_of_it_
             assert line(view.archive) == ALL
         else:
             status = await until(view, lambda status: status.stop is not None)
-            assert status.stop is not None and status.stop.reason.name == "source_file_gone"
+            assert status.stop is not None and status.stop.reason.name == "source_file_missing"
     if made_to_the_end:
         made = all_files(view.directory)
         await mirror.close()

@@ -12,7 +12,7 @@ from protocol.errors import StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.generation import Generation
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.view.view_skips import skips_of
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -87,7 +87,7 @@ async def test_a_decision_that_cannot_be_written_changes_nothing_and_can_be_made
         held.may_go.set()
         with pytest.raises(StatementRefused, match="could not be written into the ledger") as refused:
             await view.skip(SOURCE, at, "a test")
-        assert "the ledger cannot be written" in refused.value.message
+        assert "the ledger cannot be written" in refused.value.what
         assert not skips_of(read_ledger(mirror.directory), "v")
         held.fails = False
         await view.skip(SOURCE, at, "a test")

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-import relay.dependencies.source_tables as source_tables
+import relay.view.dependencies.source_tables as source_tables
 import relay.view.running.maker as maker
 from protocol.binlog.gtid_event import Gtid
 from protocol.position import Position
 from relay.admin.purge_statements import purge_to, view_reader
 from relay.archive.archive import Archive
-from relay.dependencies.source_tables import SourceTables
+from relay.view.dependencies.source_tables import SourceTables
 from relay.view.rules.settings import ViewStart
 from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.translation import FileTranslation

@@ -13,7 +13,7 @@ from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive_inspection.listing import read_ledger
 from relay.config import ViewSection
 from relay.config.sections import ViewStartPlace
 from relay.view.first_numbers import NUMBERS
@@ -269,7 +269,7 @@ async def test_a_view_that_was_begun_inside_a_file_does_not_begin_elsewhere_with
         mirror = await Archive.open(place)
         async with made_view(mirror, wanted) as view:
             stop = (await until(view, lambda status: status.stop is not None)).stop
-            assert stop is not None and stop.reason.name == "numbers_unknown"
+            assert stop is not None and stop.reason.name == "gtid_number_unknown"
             assert f"{SOURCE}:{PLACES[300]}" in stop.reason.text
         await mirror.close()
         shutil.rmtree(place / "views")

@@ -14,11 +14,11 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.read.open_file import OpenFile
 from relay.archive.storage.files import FileLayer
-from relay.view.generations.source_breaks import file_gone
 from relay.view.inspect.named_view import named_view
 from relay.view.inspect.view_listing import view_facts
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.view_stop import ViewStop
+from relay.view.stops.source_stops import file_missing
+from relay.view.stops.view_stop import ViewStop
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.view_making import (
@@ -99,7 +99,7 @@ async def test_what_nobody_foresaw_stands_where_it_is_told_once_and_tried_again(
         stop = (await until(view, lambda status: status.stop is not None and is_published(view))).stop
         assert stop is not None
         assert (stop.file, stop.offset, stop.group_stop) == (SOURCE, AT, BEHIND)
-        assert stop.reason.name == "view_fault"
+        assert stop.reason.name == "internal_error"
         assert type(error).__name__ in stop.reason.text and "(planned)" in stop.reason.text
         assert str(view.archive.executed) == f"{UUID_OF_VIEW}:1"
         await until(view, lambda _: faulty.met >= 4)
@@ -306,7 +306,7 @@ async def test_a_view_without_a_file_is_shown_as_stopped_too(tmp_path: Path) -> 
     wanted = settings(start=ViewStart(Position(SOURCE, 4), 5))
     async with made_view(mirror, wanted) as view:
         stop = (await until(view, lambda status: status.stop is not None)).stop
-        assert stop is not None and stop.reason == file_gone(SOURCE)
+        assert stop is not None and stop.reason == file_missing(SOURCE)
         await until(view, lambda _: shown(mirror) == stop)
     await mirror.close()
     shutil.rmtree(tmp_path / "source" / "views")

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import pytest
 
-import relay.dependencies.source_tables as source_tables
+import relay.view.dependencies.source_tables as source_tables
 import relay.view.inspect.waits_ahead as waits_ahead
 from relay.archive.archive import Archive
-from relay.dependencies.source_tables import SourceTables, taken_lines
 from relay.schema_history.schema_record import Line, line, parse_lines, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table, whole_key
+from relay.view.dependencies.source_tables import SourceTables, taken_lines
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.stops_ahead import find_stops
 from relay.view.inspect.waits_ahead import find_waits

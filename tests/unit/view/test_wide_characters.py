@@ -3,10 +3,10 @@
 import pytest
 
 from protocol.sql.lexer import NotSure, TokenKind
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 BIG5, SJIS, GBK, CP932, GB18030, LATIN1 = 1, 13, 28, 95, 248, 8

@@ -78,7 +78,7 @@ def test_of_one_that_was_rolled_back_at_once_stays_what_the_source_kept(engines:
 
 
 def test_one_that_was_rolled_back_and_kept_nothing_known_stops_as_others_do() -> None:
-    assert stopped(run(), START, INNO, END, ROLLBACK).name == "rollback_unclear"
+    assert stopped(run(), START, INNO, END, ROLLBACK).name == "uncertain_rollback"
 
 
 @pytest.mark.parametrize("end", [PREPARED, ONE_PHASE])
@@ -86,7 +86,7 @@ def test_the_rules_for_statements_are_those_of_other_transactions(end: Other) ->
     limited = "DELETE FROM m LIMIT 1"
     assert stopped(run(engines="innodb"), START, INNO, limited, END, end).name == "row_order"
     failed = Statement("INSERT INTO m VALUES (1), (1)", error=1062)
-    assert stopped(run(engines="innodb"), START, INNO, failed, END, end).name == "failed_half_way"
+    assert stopped(run(engines="innodb"), START, INNO, failed, END, end).name == "statement_failed_partway"
     of_accounts = "UPDATE mysql.user SET max_questions = 5"
     (made,) = run().plan(START, INNO, of_accounts, END, end)
     assert of_accounts not in made

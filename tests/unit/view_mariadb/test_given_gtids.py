@@ -6,8 +6,8 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.given_gtids import LAST_GNO, GivenGtids, domain_uuid
+from relay.view.stops.stop_reason import CannotBeKept
 
 BASE = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
 
@@ -50,15 +50,15 @@ def test_what_a_gtid_list_names_was_executed_up_to_the_greatest_number_of_the_do
 
 @pytest.mark.parametrize("number", [10, 9, 1, 0])
 def test_a_number_that_does_not_rise_is_refused(number: int) -> None:
-    assert refused(given((0, 10)), 0, number) == "sequence_not_rising"
-    assert refused(given(before="0-5-10"), 0, number) == "sequence_not_rising"
+    assert refused(given((0, 10)), 0, number) == "sequence_not_increasing"
+    assert refused(given(before="0-5-10"), 0, number) == "sequence_not_increasing"
     if number:
         given((0, 10)).check(1, number)
 
 
 def test_a_number_that_mysql_does_not_take_is_refused() -> None:
     given().check(0, LAST_GNO)
-    assert refused(given(), 0, LAST_GNO + 1) == "sequence_too_great"
+    assert refused(given(), 0, LAST_GNO + 1) == "sequence_too_large"
 
 
 def test_a_group_that_becomes_several_gives_each_its_own_uuid() -> None:

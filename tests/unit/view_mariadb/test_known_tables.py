@@ -264,10 +264,10 @@ def test_another_number_of_the_table_is_kept_in_what_is_remembered() -> None:
     ("column", "name", "error"),
     [
         (MapColumn(246, b"\x26\x1f"), "decimal_scale", 1425), (MapColumn(247, b"\0\1"), "column_type_not_in_target", 13146),
-        (MapColumn(242, b"\4"), "column_type_not_in_target", 13146), (MapColumn(246, b"\x42\1"), "group_malformed", 0),
-        (MapColumn(252, b"\5"), "group_malformed", 0), (MapColumn(252, b"\0"), "group_malformed", 0),
-        (MapColumn(19, b"\7"), "group_malformed", 0), (MapColumn(16, b"\1\x09"), "group_malformed", 0),
-        (MapColumn(141, b"\0\0"), "group_malformed", 0), (MapColumn(5, b"\xff"), "group_malformed", 0),
+        (MapColumn(242, b"\4"), "column_type_not_in_target", 13146), (MapColumn(246, b"\x42\1"), "malformed_transaction", 0),
+        (MapColumn(252, b"\5"), "malformed_transaction", 0), (MapColumn(252, b"\0"), "malformed_transaction", 0),
+        (MapColumn(19, b"\7"), "malformed_transaction", 0), (MapColumn(16, b"\1\x09"), "malformed_transaction", 0),
+        (MapColumn(141, b"\0\0"), "malformed_transaction", 0), (MapColumn(5, b"\xff"), "malformed_transaction", 0),
     ],
 )  # fmt: skip
 def test_types_that_nothing_stands_for_stop_the_view(column: MapColumn, name: str, error: int) -> None:
@@ -280,7 +280,7 @@ def test_a_type_that_nobody_knows_stops_the_view_at_its_column() -> None:
     body = source_map(INT, text()).replace(b"\x02\x03\xfc", b"\x02\x03\xc8")
     stopped = stop_reason(lambda: known_tables().convert_map(body))
     assert stopped.name == "column_type_not_in_target"
-    assert "column 2 of d.t has type number 200" in stopped.text
+    assert "column 2 of d.t is of type number 200" in stopped.text
 
 
 def test_ddl_of_the_largest_scale_that_mysql_has_passes() -> None:

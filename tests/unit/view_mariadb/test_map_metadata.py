@@ -6,10 +6,10 @@ from protocol.binlog.schema.table_columns import TableColumn, described_columns
 from protocol.binlog.table_map import MapColumn, decode_table_map
 from protocol.wire import lenenc_int
 from relay.schema_history.tables.source_table import Column, Table
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.mariadb_table import (
     INT,
     known_tables,
@@ -122,5 +122,5 @@ def test_metadata_that_mysql_counts_alike_stay_with_their_table_the_same() -> No
 )  # fmt: skip
 def test_hostile_metadata_are_malformed(optional: bytes) -> None:
     stopped = stop_reason(lambda: tables().convert_map(source_map(text(), varchar(9), optional=optional)))
-    assert stopped.name == "group_malformed"
+    assert stopped.name == "malformed_transaction"
     assert stopped.text.startswith("the Table_map of d.t is damaged: ")

@@ -130,23 +130,23 @@ def test_a_value_says_how_long_it_is_and_no_more_is_unpacked() -> None:
         stopped = stop_reason(lambda value=value: table.rows(WRITE_V1, source_rows(1, b"\xfe" + prefixed(value, 4))))  # type: ignore[misc]
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert stopped.name == "group_malformed"
+        assert stopped.name == "malformed_transaction"
         assert most < 8 << 20
 
 
 def test_a_value_longer_than_its_column_is_malformed() -> None:
     table = known_tables().convert_map(source_map(COMPRESSED))
     stopped = stop_reason(lambda: table.rows(WRITE_V1, source_rows(1, b"\xfe" + prefixed(packed(b"v" * 301)))))
-    assert (stopped.name, "301 bytes in column 1" in stopped.text) == ("group_malformed", True)
+    assert (stopped.name, "301 bytes in column 1" in stopped.text) == ("malformed_transaction", True)
 
 
 def test_an_event_that_would_be_too_large_stops_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_images, "MOST_BYTES", 1000)
     table = known_tables().convert_map(source_map(MapColumn(140, b"\x04")))
     rows = [b"\xfe" + prefixed(packed(b"x" * 400), 4)] * 3
-    assert stop_reason(lambda: table.rows(WRITE_V1, source_rows(1, *rows))).name == "group_too_large"
+    assert stop_reason(lambda: table.rows(WRITE_V1, source_rows(1, *rows))).name == "transaction_too_large"
     packed_rows = HEAD + b"\x01\x01" + b"\x82" + (2000).to_bytes(2, "big") + zlib.compress(bytes(2000))
-    assert stop_reason(lambda: table.rows(166, packed_rows)).name == "group_too_large"
+    assert stop_reason(lambda: table.rows(166, packed_rows)).name == "transaction_too_large"
 
 
 def test_old_times_are_converted_where_the_definition_tells_their_digits() -> None:
@@ -175,7 +175,7 @@ def test_a_vector_has_a_length_of_four_bytes_and_says_its_dimension() -> None:
     assert made == HEAD + b"\x02\x00\x02\x03\xfc" + prefixed(values[0], 4) + prefixed(values[1], 4)
     assert (
         stop_reason(lambda: table.rows(WRITE_V1, source_rows(2, b"\xfe" + prefixed(b"12345", 1)))).name
-        == "group_malformed"
+        == "malformed_transaction"
     )
 
 
@@ -213,14 +213,14 @@ def test_json_stays_text_and_becomes_binary_by_choice() -> None:
 def test_hostile_lengths_are_malformed(body: bytes) -> None:
     table = known_tables().convert_map(source_map(INT, COMPRESSED))
     stopped = stop_reason(lambda: table.rows(WRITE_V1, body))
-    assert stopped.name == "group_malformed"
+    assert stopped.name == "malformed_transaction"
     assert stopped.text.startswith("a row event of d.t is damaged: ")
 
 
 @pytest.mark.parametrize("extra", [b"", b"\x01\x00", b"\xff\xff"])
 def test_hostile_extra_data_is_malformed(extra: bytes) -> None:
     table = known_tables().convert_map(source_map(INT))
-    assert stop_reason(lambda: table.rows(30, HEAD + extra)).name == "group_malformed"
+    assert stop_reason(lambda: table.rows(30, HEAD + extra)).name == "malformed_transaction"
 
 
 def test_large_row_events_take_time_and_memory_by_their_size() -> None:

@@ -10,10 +10,10 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.table_map import UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
 from relay.schema_history.tables.source_table import Column, Table
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.rows.row_images import ROW_EVENTS
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.kernel_builds import KernelBuild, builds
 from tests.support.kernel_columns import Values, changed_rows
 from tests.support.mysql_rows import as_mysql, mariadb_events
@@ -85,7 +85,7 @@ def test_rows_that_are_cut_anywhere_stop_by_name_or_are_fewer(name: str) -> None
                 try:
                     converted[event.body[:6]].rows(event.type, event.body[:size])
                 except CannotBeKept as stopped:
-                    assert stopped.reason.name == "group_malformed"
+                    assert stopped.reason.name == "malformed_transaction"
 
 
 def test_a_recorded_vector_becomes_mysqls_where_the_definition_says_that_it_is_one() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from protocol.kernel import codes
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
+from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.view_stop import ViewStopped
 from relay.view.translate.plain_mariadb import PlainMariadb
-from relay.view.translate.view_stopped import ViewStopped
 from tests.support.view_making import marked
 from tests.support.view_oracle import events_of
 from tests.unit.view_mariadb.test_plain_mariadb_groups import made_of
@@ -49,7 +49,7 @@ def test_a_column_that_is_missing_behind_the_change_stops_the_view(kind: int, ex
     check_replaced(TABLE, kind, HEAD + extra + b"\x08" + b"\1" + b"\xff" + b"rows")
     with pytest.raises(CannotBeKept) as stopped:
         check_replaced(TABLE, kind, HEAD + extra + b"\x0a" + b"\xff\x03" + b"\xfd\x03" + b"rows")
-    assert stopped.value.reason.name == "replaced_row_not_whole"
+    assert stopped.value.reason.name == "partial_replace_image"
     assert "shop.t" in stopped.value.reason.text and "1 of its columns" in stopped.value.reason.text
 
 
@@ -91,5 +91,5 @@ def test_the_kernel_leaves_them_to_the_rules_and_copies_whole_ones() -> None:
         patched.setattr(PlainMariadb, "copy", lambda self, stop: codes.VIEW_LOOK)
         with pytest.raises(ViewStopped) as by_rules:
             made_of(marked(replaced(data, 1)))
-    assert by_kernel.value.reason == by_rules.value.reason
-    assert by_rules.value.reason.name == "replaced_row_not_whole"
+    assert by_kernel.value.stop.reason == by_rules.value.stop.reason
+    assert by_rules.value.stop.reason.name == "partial_replace_image"

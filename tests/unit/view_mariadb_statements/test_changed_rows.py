@@ -6,14 +6,14 @@ import pytest
 
 from protocol.sql.kind import Purpose, kind_of
 from relay.schema_history.tables.source_table import Column, Key, Table
-from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
 from relay.view.rules.settings import ViewSettings
+from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.mariadb_statements import MARIADB_10
 
 DIFFERS = "statement_differs_in_target"
-UNKNOWN = "statement_over_unknown_table"
+UNKNOWN = "unknown_table_definition"
 DATABASE = "CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
 PLAIN = "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9), n INT)"
 TURKISH = "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9) COLLATE utf8mb4_uca1400_swedish_as_cs UNIQUE, b VARCHAR(9), n INT)"
@@ -159,7 +159,7 @@ CHILD = "CREATE TABLE child (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENC
 def test_a_replace_of_rows_that_others_go_with_stops_the_view() -> None:
     made = parts(DATABASE, PLAIN, CHILD)
     text = "REPLACE INTO t VALUES (1, 'x', 2)"
-    assert stop(made, text).name == "replace_of_parent"
+    assert stop(made, text).name == "replace_in_parent_table"
     no_foreign_key_checks = 1 << 26
     assert run(made, text, flags=no_foreign_key_checks) == [text.encode()]
     assert run(made, "REPLACE INTO child VALUES (1, 2)")
@@ -179,7 +179,7 @@ def test_so_it_does_where_of_a_table_nothing_is_known_but_that_it_refers_to_them
     made = parts(PLAIN)
     assert run(made, "REPLACE INTO t VALUES (1, 'x', 2)")
     run(made, text)
-    assert stop(made, "REPLACE INTO t VALUES (1, 'x', 2)").name == "replace_of_parent"
+    assert stop(made, "REPLACE INTO t VALUES (1, 'x', 2)").name == "replace_in_parent_table"
     assert stop(made, "DELETE FROM older WHERE p = 1").name == UNKNOWN
 
 
@@ -189,7 +189,7 @@ def test_a_cascade_that_comes_to_a_table_twice_stops_the_view() -> None:
     )
     itself = CHILD.replace("t INT,", "t INT, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE,")
     made = parts(DATABASE, PLAIN, itself, again)
-    assert stop(made, "DELETE FROM t WHERE id = 1").name == "cascade_unfinished"
+    assert stop(made, "DELETE FROM t WHERE id = 1").name == "incomplete_cascade"
 
 
 def test_names_of_a_source_that_takes_them_in_any_case_mean_the_same_table() -> None:

@@ -12,10 +12,11 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, decode_gtid
 from protocol.binlog.gtid_tagged import encode_gtid_tagged
 from protocol.binlog.query import read_query
-from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.rules.targets.unpacked_payload import MOST_BYTES
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.target_groups import (
     ANONYMOUS,
     BEGIN,
@@ -346,10 +347,10 @@ def test_a_type_of_event_that_nobody_knows_is_named() -> None:
 
 def test_damaged_events_are_named() -> None:
     for group in ((BEGIN, Event(EventType.TABLE_MAP, TABLE.body[:12]), XID), (Event(EventType.QUERY, b"\1"),)):
-        assert stop_of(*group).name == "statement_not_readable"
-    assert stop_of(Event(EventType.GTID, b"\1\2"), BEGIN, XID, gtids="keep").name == "statement_not_readable"
+        assert stop_of(*group).name == "statement_not_parsed"
+    assert stop_of(Event(EventType.GTID, b"\1\2"), BEGIN, XID, gtids="keep").name == "statement_not_parsed"
     cut = (*xa(one_phase=True)[:-1], Event(EventType.XA_PREPARE, b"\1"))
-    assert stop_of(*cut).name == "statement_not_readable"
+    assert stop_of(*cut).name == "statement_not_parsed"
 
 
 # ---- which groups ---------------------------------------------------------------------------------------------------

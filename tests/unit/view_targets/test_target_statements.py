@@ -7,10 +7,10 @@ import pytest
 
 from protocol.binlog.query import read_query
 from protocol.binlog.status_variables import decode_status
-from relay.view.rules.group import CannotBeKept
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.target_groups import (
     STRICT,
     mode_made,
@@ -129,7 +129,7 @@ def test_load_data_keeps_the_place_of_its_file() -> None:
     assert query.text == b"LOAD DATA INFILE '/tmp/x' INTO TABLE `t` CHARACTER SET utf8mb4   (a)  "
     assert query.load == load
     moved = statement("LOAD /*!80000 DATA */ INFILE '/tmp/x' INTO TABLE `t`", load=struct.pack("<IIIB", 1, 22, 40, 0))
-    assert stop_of(moved).name == "statement_not_readable"
+    assert stop_of(moved).name == "statement_not_parsed"
 
 
 # ---- version comments -----------------------------------------------------------------------------------------------
@@ -177,12 +177,12 @@ def test_backslashes_are_letters_where_the_mode_says_so() -> None:
     text = "CREATE TABLE t (a CHAR(9) DEFAULT 'x\\', b INT /*!80000 UNIQUE */)"
     assert text_made(text, mode=1 << 20).endswith("b INT   UNIQUE  )")
     # with backslashes the string goes on, and has no end
-    assert stop_of(statement(text)).name == "statement_not_readable"
+    assert stop_of(statement(text)).name == "statement_not_parsed"
 
 
 @pytest.mark.parametrize("text", ["DROP TABLE `t", "DROP TABLE /*!80000 t", "INSERT INTO t VALUES ('a"])
 def test_what_has_no_end_stops_the_view(text: str) -> None:
-    assert stop_of(statement(text, collations=(33, 33, 33))).name == "statement_not_readable"
+    assert stop_of(statement(text, collations=(33, 33, 33))).name == "statement_not_parsed"
 
 
 def test_characters_that_end_with_a_quote_are_no_quotes() -> None:
@@ -636,5 +636,5 @@ def test_what_a_target_has_is_kept_and_names_that_a_source_had_no_function_of_ar
 def test_damaged_status_variables_stop_the_view() -> None:
     event = statement("DROP TABLE t")
     cut = event._replace(body=event.body[:20])
-    assert stop_of(cut).name == "statement_not_readable"
+    assert stop_of(cut).name == "statement_not_parsed"
     assert list(decode_status(b"\x0c\xfe\x0b\x01u\x01h\x0d\x01\x02\x03")) == [12, 11, 13]

@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid
-from relay.view.rules.mariadb import mariadb_stops
+from relay.view.stops import transaction_stops
 
 LAST_GNO: Final = 2**63 - 2
 """The greatest number that MySQL takes."""
@@ -86,9 +86,9 @@ class GivenGtids:
         """Raises: CannotBeKept for a number that the next group of the domain must not have."""
         last = self.last(domain)
         if sequence <= last:
-            raise mariadb_stops.not_rising(domain, sequence, last)
+            raise transaction_stops.sequence_not_increasing(domain, sequence, last)
         if sequence > LAST_GNO:
-            raise mariadb_stops.sequence_too_great(domain, sequence)
+            raise transaction_stops.sequence_too_large(domain, sequence)
 
     def give(self, domain: int, sequence: int, commit_id: int | None, transactions: int = 1) -> int:
         """The group becomes so many transactions, one behind the other. How far before the first of them the last one stands that it

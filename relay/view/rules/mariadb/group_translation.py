@@ -28,10 +28,8 @@ from protocol.kernel.codes import (
 )
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure, TokenKind
-from relay.view.rules import stop_reasons
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, control_part
-from relay.view.rules.mariadb import mariadb_stops
 from relay.view.rules.mariadb.left_out import SEQUENCE
 from relay.view.rules.mariadb.opened_event import (
     PACKED_ROWS,
@@ -45,6 +43,7 @@ from relay.view.rules.mariadb.opened_event import (
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, TableConversion
 from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
+from relay.view.stops import transaction_stops
 
 _SUPPRESS_USE: Final = 0x0008
 _IGNORABLE: Final = 0x0080
@@ -155,9 +154,9 @@ class GroupTranslation:
             self._flush_before()
             _join(self._pieces, _copied(event))
         elif kind == INCIDENT_EVENT:
-            raise stop_reasons.incident()
+            raise transaction_stops.incident()
         else:
-            raise mariadb_stops.event_of_mariadb(kind)
+            raise transaction_stops.event_unsupported(kind)
 
     # --- pieces -------------------------------------------------------------------------------------------------------------
 
@@ -313,7 +312,7 @@ class GroupTranslation:
         ]
         if len(events) > 1:
             if before > (0 if self._gtid.is_standalone else 1):
-                raise mariadb_stops.replaced_inside_transaction()
+                raise transaction_stops.commits_inside_transaction()
             self._made += [OutGroup((one,)) for one in events[:-1]]
         _join(self._pieces, events[-1])
 

@@ -10,16 +10,15 @@ from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.schema_history.tables.source_table import Table, TableName
-from relay.view.rules import stop_reasons
-from relay.view.rules.group import CannotBeKept, GivenGtid, OutGroup, SourceGroup
-from relay.view.rules.mariadb import mariadb_stops
+from relay.view.rules.group import GivenGtid, OutGroup, SourceGroup
 from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
-from relay.view.rules.mariadb.statement.statement_stops import TableUnknown
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.xa.left_out_xa import LeftOutXa
+from relay.view.stops import source_stops, transaction_stops
+from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
 
 _BETWEEN_GROUPS: Final = frozenset((
     EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.START_ENCRYPTION, EventType.FORMAT_DESCRIPTION, EventType.ROTATE,
@@ -104,7 +103,7 @@ class MariadbRules:
         self.restore(state)
         table = self._parts.tables.told_by_definition
         if table:
-            raise mariadb_stops.definition_of_former_source(table)
+            raise CannotBeKept(source_stops.definition_of_former_source(table))
         return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())
 
     def source_started(self) -> None:
@@ -179,7 +178,7 @@ class MariadbRules:
             raise
         except ProtocolError as error:
             tables.take_back()
-            raise stop_reasons.malformed(str(error)) from error
+            raise transaction_stops.malformed(str(error)) from error
         tables.keep()
         return made
 
@@ -251,8 +250,8 @@ def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:
     """What the Gtid event says, and its body. Raises: CannotBeKept; Truncated."""
     first = next(iter(group.events))
     if first.type == EventType.INCIDENT:
-        raise stop_reasons.incident()
+        raise transaction_stops.incident()
     if first.type != EventType.MARIADB_GTID:
-        raise mariadb_stops.gtid_missing()
+        raise transaction_stops.mariadb_gtid_missing()
     body = group.body(first)
     return decode_mariadb_gtid(body), body

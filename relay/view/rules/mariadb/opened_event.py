@@ -7,7 +7,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.binlog.query import text_at
 from protocol.kernel import codes
-from relay.view.rules import stop_reasons
+from relay.view.stops import transaction_stops
 
 MOST_BYTES: Final = 64 << 20
 """Of rows that are unpacked: they are held in memory."""
@@ -74,4 +74,6 @@ def _unpacked(data: bytes, most: int) -> bytes:
     try:
         return unpack_compressed(data, most)
     except TooLarge:
-        raise stop_reasons.too_large(f"an event of it has more than {most >> 20} MiB when it is unpacked") from None
+        raise transaction_stops.too_large(
+            f"an event of it has more than {most >> 20} MiB when it is unpacked"
+        ) from None

@@ -15,7 +15,7 @@ from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
-from relay.view.rules.mariadb.statement import object_statements, statement_stops
+from relay.view.rules.mariadb.statement import object_statements
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
@@ -25,6 +25,7 @@ from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSo
 from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
+from relay.view.stops import definition_stops, statement_stops
 
 ACCOUNT: Final = "account"
 SEQUENCE: Final = "sequence"
@@ -72,7 +73,7 @@ def translate_statement(
         words = EditableStatement(query, context)
         return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
     except NotSure as error:
-        statement_stops.not_readable(context.query(text), str(error))
+        raise statement_stops.not_parsed(context.query(text), str(error)) from error
 
 
 class _Translation:
@@ -162,7 +163,7 @@ class _Translation:
             if words.word(1) not in ("TABLES", "TABLE", "PRIVILEGES", "LOCAL", "NO_WRITE_TO_BINLOG"):
                 self._left_out = NOTHING
         elif word in ("INSTALL", "UNINSTALL"):
-            statement_stops.syntax_unknown(words.context, words.query, "MariaDB's plugins", 1126)
+            raise statement_stops.syntax_unknown(words.context.target_title, words.query, "MariaDB's plugins", 1126)
         elif words.ended:
             return
         else:
@@ -184,11 +185,15 @@ class _Translation:
         for index in range(words.at, min(words.at + 8, words.end)):
             token = words.tokens[index]
             if token.text.lower() == "mysql" and words.at_word(index + 1) == ".":
-                statement_stops.statement_differs(words.context, words.query, "tables of the schema mysql")
+                raise statement_stops.statement_differs(
+                    words.context.target_title, words.query, "tables of the schema mysql"
+                )
             if words.at_word(index) in ("SELECT", "SET", "VALUES", "WHERE"):
                 break
         if words.schema.lower() == "mysql" and not any(token.upper == "." for token in words.tokens[:12]):
-            statement_stops.statement_differs(words.context, words.query, "tables of the schema mysql")
+            raise statement_stops.statement_differs(
+                words.context.target_title, words.query, "tables of the schema mysql"
+            )
 
     # ---- CREATE ----
 
@@ -276,7 +281,7 @@ class _Translation:
         name = words.text_of(words.tokens[stop - 1])
         table = self._known.table((words.text_of(words.tokens[on]) if stop > on + 1 else words.schema, name))
         if table is None:
-            statement_stops.table_not_known(words.query, (words.schema, name), "CREATE OR REPLACE INDEX")
+            raise definition_stops.condition_unknown(words.query, (words.schema, name), "CREATE OR REPLACE INDEX")
         if any(one.lower() == words.text_of(words.tokens[index]).lower() for one, _key in table.keys):
             self._first.append(
                 b"DROP INDEX " + words.source_text(index, index + 1) + b" ON " + words.source_text(on, stop)
@@ -325,7 +330,7 @@ class _Translation:
             computed = computed_item(words, query, words.end) or self._view_in(named.tables)
             if computed:
                 what = f"the type of a column from a query ({computed})"
-                statement_stops.statement_differs(words.context, words.query, what)
+                raise statement_stops.statement_differs(words.context.target_title, words.query, what)
         if not temporary:
             return
         made = self._at_source()
@@ -337,7 +342,7 @@ class _Translation:
         difference = table_difference(Table(*name, columns=tuple(columns), keys=tuple(keys)))
         if difference:
             what = f"the temporary table {name[1]}, {difference}"
-            statement_stops.statement_differs(words.context, words.query, what)
+            raise statement_stops.statement_differs(words.context.target_title, words.query, what)
 
     def _view_in(self, tables: Iterable[TableName]) -> str:
         """One of these that is a view, whose columns may be computed; "": none is known to be."""
@@ -366,7 +371,7 @@ class _Translation:
         if words.accept("ONLINE") or words.accept("OFFLINE"):
             words.cut(at, words.at)
         if words.accept("IGNORE"):
-            statement_stops.clause_unknown(words.context, words.query, "ALTER IGNORE TABLE")
+            raise definition_stops.clause_unknown(words.context.target_title, words.query, "ALTER IGNORE TABLE")
         if words.accept("TABLE"):
             self._alter_table()
         elif words.accept("SEQUENCE"):
@@ -400,7 +405,7 @@ class _Translation:
             words.cut(*exists)
             there = self._known.is_there(name)
             if there is None:
-                statement_stops.table_not_known(words.query, name, "ALTER TABLE IF EXISTS")
+                raise definition_stops.condition_unknown(words.query, name, "ALTER TABLE IF EXISTS")
             if not there:
                 self._nothing()
                 return

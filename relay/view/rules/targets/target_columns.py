@@ -10,8 +10,8 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.table_map import decode_table_map
 from protocol.columns.codes import column_codes as codes
 from protocol.errors import ProtocolError
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
+from relay.view.stops import definition_stops, statement_stops
 
 _NAMES: Final = {
     codes.FIELD_TIMESTAMP2: "TIMESTAMP", codes.FIELD_DATETIME2: "DATETIME", codes.FIELD_TIME2: "TIME",
@@ -32,10 +32,10 @@ def check_columns(body: bytes, target: Target) -> None:
         table = decode_table_map(body)
         types = table.types
     except ProtocolError as error:
-        target_stops.not_readable(f"its Table_map is damaged ({error})", body[8:60])
+        raise statement_stops.not_parsed(body[8:60], f"its Table_map is damaged ({error})") from error
     for column, kind in enumerate(types, 1):
         if kind not in target.column_types:
-            target_stops.column_type_missing(_NAMES.get(kind, f"number {kind}"), column, ".".join(table.name), target)
+            raise definition_stops.column_type(column, table.name, _NAMES.get(kind, f"number {kind}"), target.title)
 
 
 def rows_of_version_1(event_type: int, body: bytes) -> tuple[int, bytes]:

@@ -6,8 +6,8 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, decode_gtid, encode_gtid
 from protocol.binlog.gtid_tagged import decode_gtid_tagged
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
+from relay.view.stops import transaction_stops
 
 GTID_TYPES: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED))
 _WITH_STATEMENTS: Final = 1
@@ -24,7 +24,7 @@ def gtid_for(body: bytes, event_type: int, target: Target) -> tuple[int, bytes]:
         if event_type <= target.highest_event:
             return event_type, body
         if gtid.tag:
-            target_stops.tagged_gtid(gtid.text, target)
+            raise transaction_stops.tagged_gtid(gtid.text, target.title)
         event_type = EventType.GTID if gtid.gno else EventType.ANONYMOUS_GTID
         body = encode_gtid(gtid)
     if len(body) <= target.gtid_bytes:

@@ -20,7 +20,6 @@ from protocol.binlog.status_variables import (
 )
 from protocol.errors import ProtocolError
 from protocol.sql.kind import Purpose, kind_of
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL
@@ -37,6 +36,7 @@ from relay.view.rules.targets.statement.statement_kind import (
 )
 from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options, makes_index
 from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES, write_out_timestamps
+from relay.view.stops import definition_stops, statement_stops
 
 _CHARSETS: Final = struct.Struct("<HHH")
 _NO_CHARSETS: Final = _CHARSETS.pack(33, 33, 33)
@@ -67,9 +67,9 @@ class TargetQuery:
             self.query = read_query(event_type, body, 0)
             self._status = decode_status(self.query.status_variables)
         except UnknownVariable as error:
-            target_stops.status_variable_unknown(error.code, body[-60:], target)
+            raise statement_stops.status_variable_unknown(body[-60:], error.code) from error
         except ProtocolError as error:
-            target_stops.not_readable(f"the event is damaged ({error})", body[-60:])
+            raise statement_stops.not_parsed(body[-60:], f"the event is damaged ({error})") from error
         self._event_type = event_type
         self._source = source
         self._target = target
@@ -86,7 +86,7 @@ class TargetQuery:
         try:
             return SourceStatement(text, client, self._mode, self._source, self._target)
         except NotReadable as error:
-            target_stops.not_readable(str(error), text)
+            raise statement_stops.not_parsed(text, str(error)) from error
 
     @property
     def is_account_statement(self) -> bool:
@@ -127,16 +127,18 @@ class TargetQuery:
         try:
             query = query.with_text(self.statement.result)
         except ProtocolError as error:
-            target_stops.not_readable(str(error), query.text)
+            raise statement_stops.not_parsed(query.text, str(error)) from error
         return query._replace(status_variables=self._variables(mode, free=False)).encode()
 
     def _check_unknown_modes(self) -> None:
         """The mode that the target is given has no bits that it does not know: what they do must not be needed."""
         unknown = self._mode & ~self._target.sql_modes
         if unknown & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in self.query.text.lower():
-            target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", self.query.text, self._target)
+            raise statement_stops.sql_mode_missing(self._target.title, self.query.text, "INTERPRET_UTF8_AS_UTF8MB4")
         if unknown >= INTERPRET_UTF8_AS_UTF8MB4 << 1:
-            target_stops.sql_mode_missing(f"number {unknown.bit_length() - 1}", self.query.text, self._target)
+            raise statement_stops.sql_mode_missing(
+                self._target.title, self.query.text, f"number {unknown.bit_length() - 1}"
+            )
 
     def _rewrite(self, statement: SourceStatement) -> int:
         """Checks and changes the statement for a target before 8.0; the sql_mode that it then needs."""
@@ -148,7 +150,7 @@ class TargetQuery:
         if at is not None:
             statement.replace(statement.words[at].start, statement.words[at + 1].stop, "")
         elif selects_into_new_table(statement) and not selects_defined_columns(statement):
-            target_stops.create_select_statement(text, self._target)
+            raise definition_stops.create_select_statement(text, self._target.title)
         if not is_plain_definition(statement) or (alters(statement) and self._mode > self._target.sql_modes):
             check_differences(statement, text, self._mode, self._source, self._target)
         CharsetWords(statement, text, default, self._collations, self._target).translate()

@@ -3,23 +3,23 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.event_type import EventType
 from protocol.binlog.header import EventHeader
 from protocol.binlog.xa_prepare import XaPrepare, decode_xa_prepare
 from protocol.errors import ProtocolError
-from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.part_runs import Pieces
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.known.target_stops import CREATE_SELECT, SYNTAX_ERROR
 from relay.view.rules.targets.seen_group import SeenGroup
 from relay.view.rules.targets.target_columns import check_columns, rows_of_version_1
 from relay.view.rules.targets.target_format import is_newer, source_version
 from relay.view.rules.targets.target_gtid import GTID_TYPES, gtid_for
 from relay.view.rules.targets.target_query import TargetQuery, statement_like, user_variable_for
 from relay.view.rules.targets.unpacked_payload import look_into_payload, unpack_payload
+from relay.view.stops import definition_stops, statement_stops, transaction_stops
+from relay.view.stops.stop_reason import CannotBeKept
 
 _QUERIES: Final = frozenset((EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))
 _ROWS: Final = frozenset((EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS))
@@ -192,7 +192,7 @@ class TargetRules:
         try:
             event_type, made = gtid_for(body, part.event.type, self._target)
         except ProtocolError as error:
-            target_stops.not_readable(f"its Gtid event is damaged ({error})", b"")
+            raise statement_stops.not_parsed(b"", f"its Gtid event is damaged ({error})") from error
         if (event_type, made) == (part.event.type, body):
             return part
         return _Part(part.event._replace(type=event_type), made)
@@ -212,10 +212,10 @@ class TargetRules:
             if (query.is_account_statement and self._settings.account_statements == "skip") or query.only_counts:
                 made[-1].extend(self._nothing(part, query))
             elif query.selects_into_new_table and (has_gtid or self._settings.gtids == "assign"):
-                target_stops.create_select_with_gtid(query.query.text, CREATE_SELECT, self._target)
+                raise definition_stops.create_select_with_gtid(query.query.text, self._target.title, with_rows=False)
             elif query.makes_table_with_rows:
                 if has_gtid:
-                    target_stops.create_select_with_gtid(query.query.text, SYNTAX_ERROR, self._target)
+                    raise definition_stops.create_select_with_gtid(query.query.text, self._target.title, with_rows=True)
                 begin = made.pop()
                 definition = Pieces()
                 definition.add(_Part(part.event, query.translated()).piece())
@@ -239,7 +239,7 @@ class TargetRules:
         if event_type == EventType.TABLE_MAP:
             check_columns(self._body(part, group), target)
         elif event_type == EventType.PARTIAL_UPDATE_ROWS and event_type > target.highest_event:
-            target_stops.partial_updates(target)
+            raise transaction_stops.partial_updates(target.title)
         elif event_type == EventType.USER_VAR:
             body = self._body(part, group)
             made = user_variable_for(body, source_version(group.server_version), self._collations, target)
@@ -248,14 +248,14 @@ class TargetRules:
         elif event_type == EventType.XA_PREPARE and event_type > target.highest_event:
             prepared = _xa(self._body(part, group))
             if not prepared.one_phase:
-                target_stops.xa_prepared(str(prepared.xid), target)
+                raise transaction_stops.xa_prepared(str(prepared.xid), target.title)
         elif event_type in _ROWS and event_type > target.highest_event:
             version_1, body = rows_of_version_1(event_type, self._body(part, group))
             return [_Part(part.event._replace(type=version_1), body).piece()]
         elif event_type > target.highest_event:
             if event_type in _WITHOUT_DATA:
                 return []
-            target_stops.event_unknown(event_type_name(event_type), target)
+            raise transaction_stops.event_not_in_target(event_type, target.title)
         return [part.piece()]
 
     def _one_phase(self, pieces: list[Copy | New]) -> list[Copy | New]:
@@ -319,7 +319,7 @@ def _xa(body: bytes) -> XaPrepare:
     try:
         return decode_xa_prepare(body)
     except ProtocolError as error:
-        target_stops.not_readable(f"its Xa_prepare event is damaged ({error})", body)
+        raise statement_stops.not_parsed(body, f"its Xa_prepare event is damaged ({error})") from error
 
 
 def _merged(pieces: Iterable[Copy | New]) -> list[Copy | New]:

@@ -9,7 +9,7 @@ from protocol.binlog.header import EventHeader, decode_header
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.errors import ProtocolError
-from relay.view.rules.targets.known import target_stops
+from relay.view.stops import transaction_stops
 
 MOST_BYTES: Final = 64 << 20
 """Of what is unpacked: it is held in memory."""
@@ -34,7 +34,9 @@ def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
             found.append((header, events[at + HEADER_SIZE : at + header.size]))
             at += header.size
     except ProtocolError as error:
-        target_stops.payload_unreadable(f"it is damaged: {error}", "repair the archive from the source")
+        raise transaction_stops.payload_unreadable(
+            f"it is damaged: {error}", "repair the archive from the source"
+        ) from error
     yield from found
 
 
@@ -54,13 +56,15 @@ def look_into_payload(body: bytes, wanted: Container[int]) -> Iterator[tuple[Eve
                 continue
             if size > MOST_BYTES:
                 why = f"an event in it has {size} bytes, more than the {MOST_BYTES} that a view holds in memory"
-                target_stops.payload_unreadable(why, _TURN_OFF)
+                raise transaction_stops.payload_unreadable(why, _TURN_OFF)
             inside = _taken(read, size)
             if len(inside) < size:
                 raise ProtocolError(f"its event of type {header.type} ends {size - len(inside)} bytes behind it")
             yield header, inside
     except ProtocolError as error:
-        target_stops.payload_unreadable(f"it is damaged: {error}", "repair the archive from the source")
+        raise transaction_stops.payload_unreadable(
+            f"it is damaged: {error}", "repair the archive from the source"
+        ) from error
 
 
 def _taken(read: _Read, size: int) -> bytes:
@@ -87,7 +91,9 @@ def _reader(body: bytes) -> _Read:
     if head.compression == _NONE:
         return io.BytesIO(packed).read
     if head.compression != _ZSTD:
-        target_stops.payload_unreadable(f"{head.compression_name} is not known here", "use a newer binlog-relay")
+        raise transaction_stops.payload_unreadable(
+            f"{head.compression_name} is not known here", "use a newer binlog-relay"
+        )
     return _zstd_reader(packed)
 
 
@@ -95,7 +101,7 @@ def _unpacked(body: bytes) -> bytes:
     head = decode_transaction_payload(body)
     packed = body[head.head_bytes :]
     if head.uncompressed_bytes > MOST_BYTES:
-        target_stops.payload_unreadable(
+        raise transaction_stops.payload_unreadable(
             f"it has {head.uncompressed_bytes} bytes, more than the {MOST_BYTES} that a view holds in memory", _TURN_OFF
         )
     if head.compression == _NONE:
@@ -113,7 +119,7 @@ def _zstd_reader(packed: bytes) -> _Read:
     except ImportError:
         # Of an installation whose packages are older than its text, or of a Spark executor.
         advice = f"run {sys.executable} -m pip install 'zstandard>=0.23,<1', then start the relay again"
-        target_stops.payload_unreadable("the package zstandard is not installed", advice)
+        raise transaction_stops.payload_unreadable("the package zstandard is not installed", advice) from None
     stream = zstandard.ZstdDecompressor().stream_reader(packed)
 
     def read(size: int) -> bytes:

@@ -4,14 +4,13 @@ from typing import Final
 
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, Table, TableName
-from relay.view.rules import stop_reasons
 from relay.view.rules.mariadb.differences.differing_functions import default_differs
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.key_rewriting import is_left_out
 from relay.view.rules.mariadb.statement.known_program import KnownProgram, NamedWords
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.stops import statement_stops
 
 _TEXTS: Final = frozenset(
     ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "nchar", "nvarchar", "character")
@@ -23,8 +22,10 @@ def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSo
     """Of a statement as a whole, and of all that it sets off. Raises: CannotBeKept."""
     context = words.context
     if context.connection and named.compares_values and not context.collations.compares_alike(context.connection):
-        statement_stops.statement_differs(
-            context, words.query, "comparisons by the connection's collation, which is another one there,"
+        raise statement_stops.statement_differs(
+            context.target_title,
+            words.query,
+            "comparisons by the connection's collation, which is another one there,",
         )
     _check(words, named, known, "")
     seen: set[KnownProgram] = set()
@@ -65,23 +66,27 @@ def _set_off(named: NamedWords, known: TablesAtSource) -> list[KnownProgram]:
 def _check(words: EditableStatement, named: NamedWords, known: TablesAtSource, where: str) -> None:
     context, query = words.context, words.query
     if named.differs:
-        statement_stops.statement_differs(context, query, named.differs + where)
+        raise statement_stops.statement_differs(context.target_title, query, named.differs + where)
     for name in sorted(named.names):
         if known.is_temporary(context.thread_id, name):
             continue
         if known.is_versioned(name):
-            statement_stops.statement_differs(context, query, f"the table {name[1]} with system versioning{where}")
+            raise statement_stops.statement_differs(
+                context.target_title, query, f"the table {name[1]} with system versioning{where}"
+            )
         if known.is_sequence(name):
-            statement_stops.syntax_unknown(context, query, f"the sequence {name[1]}{where}")
+            raise statement_stops.syntax_unknown(context.target_title, query, f"the sequence {name[1]}{where}")
         table = known.table(name)
         difference = table_difference(table) or _comparison(table, named, context) if table is not None else ""
         if difference:
-            statement_stops.statement_differs(context, query, f"the table {name[1]}, {difference}{where}")
+            raise statement_stops.statement_differs(
+                context.target_title, query, f"the table {name[1]}, {difference}{where}"
+            )
     if context.keys_by_server:
         _check_references(words, named, known)
     for name in sorted(named.tables):
         if not _is_known(name, known, context.thread_id):
-            statement_stops.changes_unknown_table(query, name, where)
+            raise statement_stops.unknown_table_definition(query, name, where)
 
 
 def _check_references(words: EditableStatement, named: NamedWords, known: TablesAtSource) -> None:
@@ -90,10 +95,10 @@ def _check_references(words: EditableStatement, named: NamedWords, known: Tables
     for table in sorted(named.tables) if replaces or "DELETE" in named.verbs else ():
         children = known.references.changed_with(table) if replaces else []
         if children:
-            raise stop_reasons.replace_of_parent(words.query, table, children)
+            raise statement_stops.replace_in_parent_table(words.query, table, children)
         behind = known.references.left_unfinished(table) if "DELETE" in named.verbs else []
         if behind:
-            raise stop_reasons.cascade_unfinished(words.query, table, behind)
+            raise statement_stops.incomplete_cascade(words.query, table, behind)
 
 
 def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:

@@ -9,8 +9,8 @@ from protocol.columns.codes import column_codes as codes
 from protocol.errors import Malformed
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, TableName
-from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.old_temporal import MOST_DIGITS, datetime_bytes, time_bytes, timestamp_bytes
+from relay.view.stops import definition_stops
 
 JsonPolicy = Literal["longtext", "binary"]
 _MOST_SCALE: Final = 30
@@ -120,7 +120,7 @@ def _rule(
     if kind in (codes.FIELD_VARCHAR_COMPRESSED, codes.FIELD_BLOB_COMPRESSED):
         return _compressed(column)
     if kind not in _SAME:
-        row_stops.column_type(name, number, kind)
+        raise definition_stops.column_type_of_mariadb(number, name, kind)
     size, prefix = _extent(column)
     return ColumnRule(column, size=size, prefix=prefix)
 
@@ -169,7 +169,7 @@ def _vector(column: MapColumn) -> ColumnRule:
 def _decimal(name: TableName, number: int, column: MapColumn) -> ColumnRule:
     precision, scale = column.metadata
     if scale > _MOST_SCALE:
-        row_stops.decimal_scale(name, number, precision, scale)
+        raise definition_stops.decimal_scale(name, number, precision, scale)
     if not 0 < precision <= 65 or scale > precision:
         raise Malformed(f"a DECIMAL({precision},{scale})")
     return ColumnRule(column, size=_digit_bytes(precision - scale) + _digit_bytes(scale))
@@ -181,7 +181,7 @@ def _digit_bytes(digits: int) -> int:
 
 def _old_temporal(name: TableName, number: int, kind: int, told: str, argument: str) -> ColumnRule:
     if told != _OLD_NAMES[kind].lower() or not (argument or "0").strip().isdecimal():
-        row_stops.old_temporal(name, number, _OLD_NAMES[kind])
+        raise definition_stops.old_temporal(name, number, _OLD_NAMES[kind])
     digits = _bounded(int(argument or 0), MOST_DIGITS)
     after = MapColumn(_OF_TODAY[kind], bytes((digits,)))
     return ColumnRule(after, _OLD_CHANGES[kind], size=_OLD_BYTES[kind](digits), digits=digits)

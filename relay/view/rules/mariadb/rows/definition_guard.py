@@ -8,8 +8,8 @@ from protocol.binlog.table_map import MapColumn, TableMap
 from protocol.columns.codes import column_codes as codes
 from relay.schema_history.table_agreement import columns_fit, type_parts
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column
-from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable
+from relay.view.stops import definition_stops
 
 _TEXTS: Final = frozenset(("char", "varchar"))
 _JSON_IS: Final = "longtext"
@@ -30,15 +30,17 @@ def check_definition(found: TableMap, names: Sequence[bytes] | None, known: Know
     told = names if names is not None else [None] * count
     tail = list(zip(found.types, told, strict=True))[len(columns) :]
     if hidden < 0 or hidden > known.most_hidden_columns or not all(_is_hash(*one) for one in tail):
-        row_stops.table_differs(found.name, f"they have {count} columns, and the table {len(columns)}", believed)
+        raise definition_stops.table_differs(
+            found.name, f"they have {count} columns, and the table {len(columns)}", believed
+        )
     for number, (column, definition) in enumerate(zip(found.columns, columns, strict=False), 1):
         name = told[number - 1]
         if name is not None and _text(name).lower() != definition.name.lower():
             what = f"column {number} is `{_text(name)}` at the source, and `{definition.name}` on replicas"
-            row_stops.table_differs(found.name, what, believed)
+            raise definition_stops.table_differs(found.name, what, believed)
         if not _fits(column, definition):
             what = f"column {number} (`{definition.name}`) has type {_shown(column)} in the binlog, and {definition.type} on replicas"
-            row_stops.table_differs(found.name, what, believed)
+            raise definition_stops.table_differs(found.name, what, believed)
 
 
 def _is_hash(kind: int, name: bytes | None) -> bool:

@@ -10,6 +10,8 @@ import math
 import struct
 from typing import Final
 
+from protocol.errors import RelayError
+
 _SMALL_OBJECT: Final = 0
 _LARGE_OBJECT: Final = 1
 _SMALL_ARRAY: Final = 2
@@ -34,7 +36,7 @@ _DIGITS_OF_U64: Final = 20
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
-class NotJson(Exception):
+class NotJson(RelayError):
     """MySQL takes the text for no JSON, or for one that it does not store. error: its number."""
 
     def __init__(self, why: str, error: int = 3141) -> None:

@@ -21,9 +21,9 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
-from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable, as_replicas_have, sequence
 from relay.view.rules.mariadb.statement.known_program import KnownProgram, ProgramName
+from relay.view.stops import definition_stops
 
 
 class ToldDefinition(NamedTuple):
@@ -230,7 +230,7 @@ def _put(
             len(names) != len(source.columns) and not is_versioned
         ):
             what = f"the source's table has the columns {_listed(column.name for column in source.columns)}"
-            row_stops.table_differs((source.schema, source.name), what, names)
+            raise definition_stops.table_differs((source.schema, source.name), what, names)
         source = as_replicas_have(source, replica.columns)
     tables.put((source.schema, source.name), KnownTable(source, is_versioned=is_versioned, is_recorded=is_recorded))
 

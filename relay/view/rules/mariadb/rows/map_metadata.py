@@ -11,7 +11,7 @@ from protocol.binlog.schema.table_columns import CHOICES, MARIADB_TEXTS, MYSQL_T
 from protocol.binlog.table_map import MapColumn, MetadataField, MetadataKind, default_charset, packed_texts
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
-from relay.view.rules.group import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept
 
 CollationOf = Callable[[int], int]
 """The target's number for a collation of the source. It may raise CannotBeKept."""

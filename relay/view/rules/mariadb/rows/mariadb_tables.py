@@ -16,7 +16,6 @@ from relay.schema_history.tables.source_table import (
     Table,
     TableName,
 )
-from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule, TargetChoice, column_rules
 from relay.view.rules.mariadb.rows.definition_guard import check_definition
 from relay.view.rules.mariadb.rows.known_table import KnownTable, TableKind, decode_known_table, recorded
@@ -32,6 +31,8 @@ from relay.view.rules.mariadb.rows.sequence_rows import may_be_sequence
 from relay.view.rules.mariadb.statement.known_program import VIEW, KnownProgram, ProgramName, decode_known_program
 from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
 from relay.view.rules.tables.revocable_facts import RevocableFacts
+from relay.view.stops import definition_stops, transaction_stops
+from relay.view.stops.stop_reason import named
 
 _ACTING: Final = (CASCADE, SET_NULL)
 _ID_BYTES: Final = 6
@@ -138,7 +139,7 @@ class MariadbTables(RevocableFacts):
     def is_sequence(self, name: TableName) -> bool:
         """Whether it is known, or told, to be one."""
         known = self.get(name)
-        return (known.kind if known is not None else self._told_kinds.get(row_stops.dotted(name))) == "sequence"
+        return (known.kind if known is not None else self._told_kinds.get(named(name))) == "sequence"
 
     def is_versioned(self, name: TableName) -> bool:
         """Whether it is known to have system versioning."""
@@ -164,7 +165,7 @@ class MariadbTables(RevocableFacts):
         kinds = ("vector",) if self._choice.json == "longtext" else ("vector", "json")
         for name, known in self._tables.items():
             if not known.is_recorded and any(column.type.startswith(kinds) for column in known.columns):
-                return row_stops.dotted(name)
+                return named(name)
         return ""
 
     def is_temporary(self, thread_id: int, name: TableName) -> bool:
@@ -174,7 +175,7 @@ class MariadbTables(RevocableFacts):
     def is_told_plain(self, name: TableName) -> bool:
         """Whether nothing of it is another on the replicas, although its columns are not known."""
         known = self.get(name)
-        return (known is not None and known.is_plain) or not self._plain.isdisjoint((row_stops.dotted(name), "*"))
+        return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))
 
     @property
     def references(self) -> References:
@@ -380,13 +381,13 @@ class MariadbTables(RevocableFacts):
             found = decode_table_map(body)
             found.check_columns()
         except UnknownColumnType as error:
-            row_stops.column_type(found.name, error.number, error.kind)
+            raise definition_stops.column_type_of_mariadb(error.number, found.name, error.kind) from error
         except Malformed as error:
-            row_stops.damaged("a Table_map", str(error))
+            raise transaction_stops.malformed(f"a Table_map is damaged: {error}") from error
         try:
             return self._of_table(found, body)
         except Malformed as error:
-            row_stops.damaged(f"the Table_map of {row_stops.dotted(found.name)}", str(error))
+            raise transaction_stops.malformed(f"the Table_map of {named(found.name)} is damaged: {error}") from error
 
     def _of_table(self, found: TableMap, body: bytes) -> _ToldMap:
         metadata = list(found.optional_fields())
@@ -415,11 +416,11 @@ class MariadbTables(RevocableFacts):
         """Whether the rows are left out. By the definition, or as somebody told. Raises: CannotBeKept where nobody knows."""
         fits = may_be_sequence(found, names)
         known = self.get(found.name)
-        told = known.kind if known is not None else self._told_kinds.get(row_stops.dotted(found.name))
+        told = known.kind if known is not None else self._told_kinds.get(named(found.name))
         if told == "sequence" and not fits:
-            row_stops.not_the_sequence(found.name)
+            raise definition_stops.not_the_sequence(found.name)
         if told is None and fits:
-            row_stops.perhaps_sequence(found.name)
+            raise definition_stops.sequence_unknown(found.name)
         return told == "sequence"
 
 

@@ -6,7 +6,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.sql.kind import kind_of
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules.mariadb.rows import row_stops
+from relay.view.stops import definition_stops
 
 _HEAD_BYTES: Final = 8
 """Table id and flags."""
@@ -41,4 +41,4 @@ def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
     after = int.from_bytes(fields.take(size), "little")
     missing = columns - (after & ((1 << columns) - 1)).bit_count()
     if missing:
-        row_stops.replaced_in_part(name, missing)
+        raise definition_stops.partial_replace_image(name, missing)

@@ -8,10 +8,11 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.errors import Malformed, Truncated
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule
 from relay.view.rules.mariadb.rows.json_document import NotJson, binary_json
 from relay.view.rules.mariadb.rows.old_temporal import new_datetime, new_time, new_timestamp
+from relay.view.stops import definition_stops, transaction_stops
+from relay.view.stops.stop_reason import named
 
 MOST_BYTES: Final = 64 << 20
 """Of a row event that is made anew: it is held in memory."""
@@ -58,7 +59,7 @@ def rows_for_mysql(
     try:
         return _OF_VERSION_2[event_type], _made(name, event_type, body, rules, same)
     except (Malformed, Truncated) as error:
-        row_stops.damaged(f"a row event of {row_stops.dotted(name)}", str(error))
+        raise transaction_stops.malformed(f"a row event of {named(name)} is damaged: {error}") from error
 
 
 def _made(name: TableName, event_type: int, body: bytes, rules: Sequence[ColumnRule], same: bool) -> bytes:
@@ -91,7 +92,7 @@ def _unpacked(name: TableName, packed: bytes) -> bytes:
     try:
         return unpack_compressed(packed, MOST_BYTES)
     except TooLarge:
-        row_stops.too_large(name, MOST_BYTES)
+        raise transaction_stops.row_event_too_large(name, MOST_BYTES) from None
 
 
 def _bit(bits: bytes, at: int) -> bool:
@@ -168,7 +169,7 @@ class _Rows:
         if size > rule.most:
             raise Malformed(f"a compressed value of {size} bytes in column {number}, which has at most {rule.most}")
         if size > MOST_BYTES - self._size:
-            row_stops.too_large(self._name, MOST_BYTES)
+            raise transaction_stops.row_event_too_large(self._name, MOST_BYTES)
         return unpack_column(value, size)
 
     def _vector(self, number: int, rule: ColumnRule, value: bytes) -> bytes:
@@ -180,7 +181,7 @@ class _Rows:
         try:
             return binary_json(value)
         except NotJson as error:
-            row_stops.json_refused(self._name, number, str(error), error.error)
+            raise definition_stops.json_refused(self._name, number, str(error), error.error) from error
 
     def _check(self, stop: int) -> None:
         if stop > len(self._data):
@@ -195,7 +196,7 @@ class _Rows:
     def _put(self, piece: bytes | memoryview) -> None:
         self._size += len(piece)
         if self._size > MOST_BYTES:
-            row_stops.too_large(self._name, MOST_BYTES)
+            raise transaction_stops.row_event_too_large(self._name, MOST_BYTES)
         self._made.append(piece)
 
 

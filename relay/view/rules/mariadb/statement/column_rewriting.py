@@ -7,11 +7,11 @@ from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.mysql_words import SEQUENCE_FUNCTIONS
+from relay.view.stops import definition_stops
 
 # fmt: off
 _NUMBERS: Final = frozenset((
@@ -116,7 +116,7 @@ class ColumnRewriting:
             words.take()
             digits = self._brackets()
             if word == "YEAR" and digits == "2":
-                statement_stops.clause_unknown(words.context, words.query, "YEAR(2)", _YEAR_ERROR)
+                raise definition_stops.clause_unknown(words.context.target_title, words.query, "YEAR(2)", _YEAR_ERROR)
             if word != "YEAR":
                 column.digits = int(digits or 0)
             words.accept_any("UNSIGNED", "ZEROFILL")
@@ -191,8 +191,8 @@ class ColumnRewriting:
         if words.word(2) == "," and words.word(4) == ")":
             scale = words.peek(3).text
             if word in _DECIMALS and (not scale.isdigit() or int(scale) > _MOST_DIGITS_BEHIND_POINT):
-                statement_stops.clause_unknown(
-                    words.context,
+                raise definition_stops.clause_unknown(
+                    words.context.target_title,
                     words.query,
                     f"more than {_MOST_DIGITS_BEHIND_POINT} digits behind the point",
                     _SCALE_ERROR,
@@ -244,8 +244,8 @@ class ColumnRewriting:
                 words.take()
         elif word == "REFERENCES":
             if words.context.target < (9, 0):
-                statement_stops.clause_ignored(
-                    words.context,
+                raise definition_stops.clause_ignored(
+                    words.context.target_title,
                     words.query,
                     "REFERENCES behind a column",
                     "so that rows may come in which the source refuses",
@@ -328,7 +328,9 @@ class ColumnRewriting:
         self.column.generated = (opened, words.at)
         differing = differing_function(words, opened, words.at)
         if differing:
-            statement_stops.generated_column_differs(words.context, words.query, differing, self.column.name)
+            raise definition_stops.generated_column_differs(
+                words.context.target_title, words.query, differing, self.column.name
+            )
         if words.accept("PERSISTENT"):
             words.put(words.at - 1, "STORED")
         else:

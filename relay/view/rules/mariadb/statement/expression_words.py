@@ -6,7 +6,6 @@ from typing import Final
 
 from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.mariadb.differences.differing_functions import is_called
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.mysql_words import (
@@ -17,6 +16,7 @@ from relay.view.rules.mariadb.statement.mysql_words import (
     SEQUENCE_FUNCTIONS,
     WINDOW_FUNCTIONS,
 )
+from relay.view.stops import statement_stops
 
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
 _KEYWORD_BEHIND: Final = {
@@ -51,7 +51,9 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
         if is_called(words, index):
             _check_function(words, index, is_program)
             if word in SEQUENCE_FUNCTIONS:
-                statement_stops.syntax_unknown(words.context, words.query, f"sequences ({token.text})")
+                raise statement_stops.syntax_unknown(
+                    words.context.target_title, words.query, f"sequences ({token.text})"
+                )
         if word in ("VALUES", "VALUE"):
             _values(words, index, duplicate)
         elif word in _RULES:
@@ -70,7 +72,7 @@ def _check_function(words: EditableStatement, index: int, is_program: bool) -> N
 
 
 def _stop(words: EditableStatement, what: str, error: int = statement_stops.SYNTAX_ERROR) -> None:
-    statement_stops.syntax_unknown(words.context, words.query, what, error)
+    raise statement_stops.syntax_unknown(words.context.target_title, words.query, what, error)
 
 
 def _check_sequence_table(words: EditableStatement, index: int) -> None:
@@ -168,8 +170,8 @@ def _charset_of_value(words: EditableStatement, index: int) -> None:
     if charset not in ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"):
         return
     if words.context.collations.default_of(charset, words.context.defaults) not in of_mysql:
-        statement_stops.statement_differs(
-            words.context, words.query, f"the character set {charset} of a value without a collation"
+        raise statement_stops.statement_differs(
+            words.context.target_title, words.query, f"the character set {charset} of a value without a collation"
         )
 
 

@@ -7,9 +7,9 @@ from typing import Final
 from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.tables.references_clause import ReferencesClause, read_references
 from relay.schema_history.tables.source_table import Key, Table, TableName
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
+from relay.view.stops import definition_stops
 
 _KEY_WORDS: Final = frozenset(("INDEX", "KEY"))
 _BLOB_TYPES: Final = (
@@ -125,7 +125,7 @@ def accept_if(words: EditableStatement, *no: str) -> tuple[int, int] | None:
 def _period(words: EditableStatement) -> DefinedKey:
     words.at += 2
     if not words.accept("SYSTEM_TIME"):
-        statement_stops.clause_unknown(words.context, words.query, "PERIOD FOR")
+        raise definition_stops.clause_unknown(words.context.target_title, words.query, "PERIOD FOR")
     words.skip_brackets()
     return DefinedKey("PERIOD")
 
@@ -181,7 +181,7 @@ def read_parts(words: EditableStatement, made: DefinedKey) -> None:
             words.expect(")")
         made.parts.append((name, prefix))
         if words.word() == "WITHOUT":
-            statement_stops.clause_unknown(words.context, words.query, "WITHOUT OVERLAPS")
+            raise definition_stops.clause_unknown(words.context.target_title, words.query, "WITHOUT OVERLAPS")
         words.accept("ASC") or words.accept("DESC")
         if words.accept(")"):
             break

@@ -5,10 +5,10 @@ from typing import Final
 
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
+from relay.view.stops import definition_stops
 
 _KEPT: Final = frozenset(
     ("AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHECKSUM", "TABLE_CHECKSUM", "COMMENT", "DELAY_KEY_WRITE", "INSERT_METHOD", "KEY_BLOCK_SIZE",
@@ -120,9 +120,11 @@ class OptionRewriting:
             if stop_at_query and not depth and word in _QUERIES and words.at > start + 2:
                 break
             if word == "SYSTEM_TIME":
-                statement_stops.clause_unknown(words.context, words.query, "PARTITION BY SYSTEM_TIME")
+                raise definition_stops.clause_unknown(
+                    words.context.target_title, words.query, "PARTITION BY SYSTEM_TIME"
+                )
             if word == "DEFAULT" and words.at_word(at - 2) == "PARTITION":
-                statement_stops.clause_unknown(words.context, words.query, "a DEFAULT partition")
+                raise definition_stops.clause_unknown(words.context.target_title, words.query, "a DEFAULT partition")
             words.take()
             depth += {"(": 1, ")": -1}.get(word, 0)
             if word == "ENGINE":
@@ -152,8 +154,11 @@ class OptionRewriting:
             if becomes_innodb(engine):
                 words.put(at, "InnoDB")
             elif (known := engine_of(engine)) is None or not known.in_mysql:
-                statement_stops.clause_unknown(
-                    words.context, words.query, f"the engine {words.tokens[at].text}", statement_stops.NO_SUCH_ENGINE
+                raise definition_stops.clause_unknown(
+                    words.context.target_title,
+                    words.query,
+                    f"the engine {words.tokens[at].text}",
+                    definition_stops.NO_SUCH_ENGINE,
                 )
             elif partitioned and not known.partitions:
                 words.put(at, "InnoDB")
@@ -167,4 +172,6 @@ class OptionRewriting:
             and not becomes_innodb(known_engine)
             and not ((known := engine_of(known_engine)) is not None and known.partitions)
         ):
-            statement_stops.clause_unknown(words.context, words.query, f"partitions of the engine {known_engine}", 1178)
+            raise definition_stops.clause_unknown(
+                words.context.target_title, words.query, f"partitions of the engine {known_engine}", 1178
+            )

@@ -11,7 +11,6 @@ from relay.view.rules.mariadb.differences.conversions import conversion_differs
 from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
 from relay.view.rules.mariadb.differences.fractions_of_seconds import ColumnDigits, loses_fractions
 from relay.view.rules.mariadb.differences.stored_order import IsSame, order_differs, partitions_differ
-from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import GEOMETRIES, ColumnRewriting, DefinedColumn
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
@@ -27,6 +26,7 @@ from relay.view.rules.mariadb.statement.key_rewriting import (
 )
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
+from relay.view.stops import definition_stops
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
 _QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
@@ -106,7 +106,9 @@ class TableElements:
             lost = loses_fractions(self.words, *column.generated, made, lambda name: self._digits_of(name, table))
             if lost:
                 what = f"fractions of seconds of {lost} (it rounds, the source cuts)"
-                statement_stops.generated_column_differs(self.words.context, self.words.query, what, column.name)
+                raise definition_stops.generated_column_differs(
+                    self.words.context.target_title, self.words.query, what, column.name
+                )
 
     def _digits_of(self, name: str, table: Table | None) -> ColumnDigits | None:
         column = self.columns.get(name.lower())
@@ -125,7 +127,7 @@ class TableElements:
         vectors = [column.name for column in self.columns.values() if column.type == "VECTOR"]
         if vectors and _is(engine, "memory") and self.words.context.target >= (9, 0):
             what = f"the VECTOR column {vectors[0]} in a table of the engine MEMORY"
-            statement_stops.clause_unknown(self.words.context, self.words.query, what, _NO_BLOBS)
+            raise definition_stops.clause_unknown(self.words.context.target_title, self.words.query, what, _NO_BLOBS)
 
     def _long_columns(self, key: DefinedKey, table_charset: str, table: Table | None) -> set[str]:
         """Of a key the columns that are longer than a key may be."""
@@ -174,16 +176,16 @@ class TableElements:
             return
         parent = key.references.parent
         if self.known.is_versioned(parent):
-            statement_stops.clause_unknown(
-                words.context, words.query, "a foreign key to a table with system versioning", _NOT_UNIQUE
+            raise definition_stops.clause_unknown(
+                words.context.target_title, words.query, "a foreign key to a table with system versioning", _NOT_UNIQUE
             )
         table = self.known.table(parent)
         columns = tuple(words.text_of(token).lower() for token in key.references.columns)
         if table is None or not columns or parent == self.name:
             return
         if not any(one.unique and tuple(map(str.lower, one.columns)) == columns for _name, one in table.keys):
-            statement_stops.clause_unknown(
-                words.context,
+            raise definition_stops.clause_unknown(
+                words.context.target_title,
                 words.query,
                 f"a foreign key to columns of {'.'.join(parent)} that are not unique",
                 _NOT_UNIQUE,
@@ -201,8 +203,8 @@ class TableElements:
                 looked_at, passed = range(max(index + 2, passed), closed), max(passed, closed)
                 for at in looked_at:
                     if words.tokens[at].text.lower() in of_bytes:
-                        statement_stops.definition_differs(
-                            words.context,
+                        raise definition_stops.definition_differs(
+                            words.context.target_title,
                             words.query,
                             f"an expression over the column {words.tokens[at].text} (UUID or INET)",
                         )
@@ -281,8 +283,8 @@ class CreateTableRewriting:
         leave_out(words, ranges, elements.left_out)
         if words.context.rows_follow and not selects and not options.starts_transaction and not self._temporary:
             if options.engine and not becomes_innodb(options.engine) and not _is(options.engine, "innodb"):
-                statement_stops.clause_unknown(
-                    words.context,
+                raise definition_stops.clause_unknown(
+                    words.context.target_title,
                     words.query,
                     f"CREATE … SELECT of the engine {options.engine} in one transaction",
                     3979,
@@ -312,7 +314,9 @@ class CreateTableRewriting:
         end = next((column for column in elements.columns.values() if column.row == "END"), None)
         for column in (start, end):
             if column is not None and not column.type.startswith("TIMESTAMP"):
-                statement_stops.clause_unknown(words.context, words.query, "system versioning by transactions")
+                raise definition_stops.clause_unknown(
+                    words.context.target_title, words.query, "system versioning by transactions"
+                )
             if column is not None and not column.not_null:
                 words.behind(column.first + 4, " NOT NULL")
         ending = end.name if end is not None else ROW_END
@@ -369,7 +373,9 @@ class AlterTableRewriting:
         """All of it; False: it did nothing, so nothing is left. Raises: NotSure, CannotBeKept."""
         words = self._words
         if self._known.is_versioned(self._name):
-            statement_stops.definition_differs(words.context, words.query, "changes of a table with system versioning")
+            raise definition_stops.definition_differs(
+                words.context.target_title, words.query, "changes of a table with system versioning"
+            )
         rewriting = OptionRewriting(words)
         ranges: list[tuple[int, int]] = []
         gone: set[int] = set()
@@ -429,7 +435,7 @@ class AlterTableRewriting:
         if word == "CONVERT":
             words.take()
             if not words.accept("TO"):
-                statement_stops.clause_unknown(words.context, words.query, "CONVERT of partitions")
+                raise definition_stops.clause_unknown(words.context.target_title, words.query, "CONVERT of partitions")
             clauses = CharsetClauses(words)
             while clauses.accept():
                 pass
@@ -475,7 +481,7 @@ class AlterTableRewriting:
             self._check_place(f"{verb} PARTITION", partitions_differ)
         for index in range(words.at, words.end):
             if words.at_word(index) == "IF" and words.at_word(index + 1) in ("EXISTS", "NOT"):
-                statement_stops.table_not_known(words.query, self._name, "IF [NOT] EXISTS of a partition")
+                raise definition_stops.condition_unknown(words.query, self._name, "IF [NOT] EXISTS of a partition")
         partitioned = rewriting.options.partitioned
         rewriting.partitions(stop_at_query=False)
         rewriting.options.partitioned = partitioned
@@ -485,11 +491,11 @@ class AlterTableRewriting:
         table, words = self._table, self._words
         if table is None:
             if not self._known.is_told_plain(self._name):
-                statement_stops.place_not_known(words.query, self._name, clause)
+                raise definition_stops.order_unknown(words.query, self._name, clause)
             return
         differs = why(table, self._is_same)
         if differs:
-            statement_stops.rows_not_in_order(words.query, clause, differs)
+            raise definition_stops.rows_not_in_order(words.query, clause, differs)
 
     def _is_same(self, column: Column) -> bool:
         context = self._words.context
@@ -504,21 +510,21 @@ class AlterTableRewriting:
             unsafe = unsafe_function(words, *column.default)
             if unsafe:
                 what = f"the default {unsafe}() for rows that are there"
-                statement_stops.clause_unknown(words.context, words.query, what, _UNSAFE_DEFAULT)
+                raise definition_stops.clause_unknown(words.context.target_title, words.query, what, _UNSAFE_DEFAULT)
             differing = differing_function(words, *column.default)
             if differing:
                 what = f"{differing} in the default of {column.name}"
-                statement_stops.definition_differs(words.context, words.query, what)
+                raise definition_stops.definition_differs(words.context.target_title, words.query, what)
 
     def _has_column(self, name: str, needed: str) -> bool:
         if self._table is None:
-            statement_stops.table_not_known(self._words.query, self._name, needed)
+            raise definition_stops.condition_unknown(self._words.query, self._name, needed)
         return any(column.name.lower() == name.lower() for column in self._table.columns)
 
     def _has_key(self, name: str, needed: str, *, foreign: bool = False) -> bool:
         table = self._table
         if table is None or (foreign and table.foreign_keys is None):
-            statement_stops.table_not_known(self._words.query, self._name, needed)
+            raise definition_stops.condition_unknown(self._words.query, self._name, needed)
         if foreign:
             return any(one.lower() == name.lower() for one, _key in table.foreign_keys or ())
         return any(one.lower() == name.lower() for one, _key in table.keys)
@@ -537,9 +543,9 @@ class AlterTableRewriting:
             self._partition_action(OptionRewriting(words))
             return True
         if words.word() == "SYSTEM" and words.word(1) == "VERSIONING":
-            statement_stops.definition_differs(words.context, words.query, "ADD SYSTEM VERSIONING")
+            raise definition_stops.definition_differs(words.context.target_title, words.query, "ADD SYSTEM VERSIONING")
         if words.word() == "PERIOD" and words.word(1) == "FOR":
-            statement_stops.clause_unknown(words.context, words.query, "PERIOD FOR")
+            raise definition_stops.clause_unknown(words.context.target_title, words.query, "PERIOD FOR")
         is_column = words.accept("COLUMN")
         exists = accept_if(words, "NOT")
         if words.word() == "(":
@@ -585,7 +591,7 @@ class AlterTableRewriting:
             return True
         needed = "IF NOT EXISTS of a key"
         if not key.name or key.kind == "CHECK":
-            statement_stops.table_not_known(self._words.query, self._name, needed)
+            raise definition_stops.condition_unknown(self._words.query, self._name, needed)
         self._words.cut(*key.if_not_exists)
         return not self._has_key(key.name, needed, foreign=key.kind == "FOREIGN")
 
@@ -613,12 +619,12 @@ class AlterTableRewriting:
         differs = conversion_differs(was, column.type, words.context.sql_mode) if was is not None else ""
         if differs:
             what = f"the conversion of {old} to {column.type} ({differs})"
-            statement_stops.definition_differs(words.context, words.query, what)
+            raise definition_stops.definition_differs(words.context.target_title, words.query, what)
         before = was.type.upper() if was is not None else ""
         if before == column.type or not {before, column.type} & _BYTES_BECOME:
             return
-        statement_stops.definition_differs(
-            words.context, words.query, f"the conversion of {old} from or to {column.type}"
+        raise definition_stops.definition_differs(
+            words.context.target_title, words.query, f"the conversion of {old} from or to {column.type}"
         )
 
     def _drop(self) -> bool:
@@ -629,7 +635,9 @@ class AlterTableRewriting:
             self._partition_action(OptionRewriting(words))
             return True
         if word in ("SYSTEM", "PERIOD") and words.word(1) in ("VERSIONING", "FOR"):
-            statement_stops.definition_differs(words.context, words.query, "DROP of system versioning")
+            raise definition_stops.definition_differs(
+                words.context.target_title, words.query, "DROP of system versioning"
+            )
         if word == "PRIMARY" and words.word(1) == "KEY":
             words.at += 2
             return True
@@ -645,7 +653,7 @@ class AlterTableRewriting:
                 if not there and word in ("CONSTRAINT", "CHECK"):
                     there = self._has_key(name, f"DROP {word} IF EXISTS", foreign=True)
                     if not there:  # it may be a CHECK, of which nothing is known
-                        statement_stops.table_not_known(words.query, self._name, f"DROP {word} IF EXISTS")
+                        raise definition_stops.condition_unknown(words.query, self._name, f"DROP {word} IF EXISTS")
                 if not there:
                     return False
             return not self._is_left_out(name)

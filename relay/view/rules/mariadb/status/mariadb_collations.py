@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from protocol.binlog.schema.collation_names import compiled_collation
-from relay.view.rules.mariadb.status import status_stops
 from relay.view.rules.mariadb.status.nearest_collations import is_alike, nearest
 from relay.view.rules.mariadb.status.source_collations import (
     NUMBERS_BY_NAME,
@@ -15,9 +14,13 @@ from relay.view.rules.mariadb.status.source_collations import (
 )
 from relay.view.rules.mariadb.status.target_names import TARGET_NAMES, TARGET_NUMBERS
 from relay.view.rules.targets.known.target import Target
+from relay.view.stops import statement_stops
+from relay.view.stops.stop_reason import NEWER_RELAY
 
 _UCA1400: Final = "uca1400_"
 _OLD_NAME: Final = "utf8_"
+_SILENT_FROM: Final = 2048
+"""MySQL skips statements with such a collation without an error."""
 
 
 class MariadbCollations:
@@ -82,8 +85,12 @@ class MariadbCollations:
         if given:
             return given
         if number in self._wrong:
-            status_stops.collation_mapped_wrong(number, self._wrong[number], self.title)
-        return status_stops.collation_missing(number, self.title)
+            chosen = self._wrong[number]
+            name = TARGET_NAMES.get(chosen)
+            why = f"which is of another character set ({name})" if name else f"which {self.title} does not have"
+            raise statement_stops.collation_mapped_wrong(self.title, _shown(number), f"{chosen}, {why}")
+        error = statement_stops.UNKNOWN_COLLATION if number < _SILENT_FROM else 0
+        raise statement_stops.collation_missing(self.title, _shown(number), _instead(number, self.title), error=error)
 
     def number_of_charset(self, number: int) -> int:
         """The same for where only the character set matters. Raises: CannotBeKept for a number that no MariaDB is known to have."""
@@ -103,7 +110,8 @@ class MariadbCollations:
         full = _full_name(name.lower(), charset.lower())
         number = NUMBERS_BY_NAME.get(full)
         if number is None:
-            status_stops.collation_name_unknown(name, self.title)
+            way = "name it at the source with its character set first, such as utf8mb4_uca1400_ai_ci"
+            raise statement_stops.collation_name_unknown(self.title, f"the collation {name[:80]}", way)
         given = TARGET_NAMES[self.number_of(number)]
         return name if given == full else given
 
@@ -115,8 +123,28 @@ class MariadbCollations:
         full = _full_name(compiled_collation(plain_charset(charset.lower())))
         number = NUMBERS_BY_NAME.get(full)
         if number is None:
-            status_stops.charset_unknown(charset, self.title)
+            way = "name the collation in the statement"
+            raise statement_stops.collation_name_unknown(self.title, f"the character set {charset[:80]}", way)
         return TARGET_NAMES[self.number_of(defaults.get(number, number))]
+
+
+def _shown(number: int) -> str:
+    found = SOURCE_COLLATIONS.get(number)
+    return f"{number} ({found.name})" if found is not None else f"number {number}"
+
+
+def _instead(number: int, title: str) -> str:
+    """The way on where the replicas have nothing for the collation."""
+    found = SOURCE_COLLATIONS.get(number)
+    if found is None:
+        return NEWER_RELAY
+    if not found.is_nopad:
+        return "name one for it in the view's `collations`"
+    base = TARGET_NAMES.get(found.number - 1024, f"{found.charset}_bin")
+    return (
+        f'name one for it in the view\'s `collations`, such as "{found.name}" = "{base}", if no key has texts that differ in trailing '
+        f"spaces alone: {title} compares them as equal"
+    )
 
 
 def _number_named(collation: str, charset: str, defaults: Mapping[int, int]) -> int | None:

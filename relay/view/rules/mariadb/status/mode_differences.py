@@ -13,7 +13,7 @@ from protocol.sql.sql_mode import (
     TIME_ROUND_FRACTIONAL,
     TIME_TRUNCATE_FRACTIONAL,
 )
-from relay.view.rules.mariadb.status import status_stops
+from relay.view.stops import statement_stops
 
 _ON_UPDATE: Final = re.compile(rb"\bon\s+update\b", re.IGNORECASE)
 _UPDATE: Final = re.compile(rb"\bupdate\b", re.IGNORECASE)
@@ -43,11 +43,11 @@ def check_modes(mode: int, text: bytes, title: str, *, is_dml: bool) -> None:
     """
     if mode & ~OF_MARIADB:
         number = (mode & ~OF_MARIADB).bit_length() - 1
-        status_stops.mode_missing(f"number {number}", "of which nothing is known", text, title)
+        raise statement_stops.sql_mode_missing(title, text, f"number {number}", "of which nothing is known")
     if mode & EMPTY_STRING_IS_NULL and any(quotes in text for quotes in _EMPTY):
-        status_stops.mode_missing("EMPTY_STRING_IS_NULL", "by which '' is NULL here", text, title)
+        raise statement_stops.sql_mode_missing(title, text, "EMPTY_STRING_IS_NULL", "by which '' is NULL here")
     if mode & SIMULTANEOUS_ASSIGNMENT and _UPDATE.search(_ON_UPDATE.sub(b"", text)):
         effect = "by which an UPDATE sets all columns from the values before it"
-        status_stops.mode_missing("SIMULTANEOUS_ASSIGNMENT", effect, text, title)
+        raise statement_stops.sql_mode_missing(title, text, "SIMULTANEOUS_ASSIGNMENT", effect)
     if is_dml and mode & ORACLE:
-        status_stops.mode_missing("ORACLE", "by which NULL in || is an empty text, and more", text, title)
+        raise statement_stops.sql_mode_missing(title, text, "ORACLE", "by which NULL in || is an empty text, and more")

@@ -26,7 +26,6 @@ from protocol.binlog.status_variables import (
 from protocol.errors import ProtocolError
 from protocol.sql.gaps import LINE_COMMENT_BYTES
 from protocol.sql.kind import Purpose, kind_of
-from relay.view.rules.mariadb.status import status_stops
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.mode_differences import (
@@ -35,6 +34,7 @@ from relay.view.rules.mariadb.status.mode_differences import (
     mode_for_target,
     without_engine_check,
 )
+from relay.view.stops import statement_stops
 
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 _IF_EXISTS: Final = 1 << 28
@@ -131,7 +131,7 @@ class StatusTranslation:
     ) -> TranslatedStatus:
         flags = int.from_bytes(values.get(FLAGS, b""), "little")
         if flags & ~_KNOWN_FLAGS:
-            status_stops.flags_unknown(flags, text)
+            raise statement_stops.connection_flags_unknown(text, flags)
         mode = int.from_bytes(values.get(SQL_MODE, b""), "little")
         defaults = _pairs(values.get(MARIADB_COLLATIONS, b"\0"))
         made = {**values, FLAGS: (flags & _KEPT_FLAGS).to_bytes(4, "little")}
@@ -148,7 +148,7 @@ class StatusTranslation:
             number = int.from_bytes(values[DATABASE_COLLATION], "little")
             made[DATABASE_COLLATION] = self._number(number, compares=is_dml).to_bytes(2, "little")
         if int.from_bytes(values.get(LOCALE, b""), "little") > _LAST_LOCALE:
-            status_stops.locale_missing(int.from_bytes(values[LOCALE], "little"), text, self._title)
+            raise statement_stops.locale_missing(self._title, text, int.from_bytes(values[LOCALE], "little"))
         made.pop(MARIADB_COLLATIONS, None)
         explicit = bool(flags & _EXPLICIT_TIMESTAMPS)
         default = self._collations.number_of_charset(defaults.get(_UTF8MB4, _UTF8MB4))
@@ -182,9 +182,9 @@ def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
     try:
         values = decode_status(status, MARIADB)
     except UnknownVariable as error:
-        status_stops.variable_unknown(error.code, text)
+        raise statement_stops.status_variable_unknown(text, error.code) from error
     except ProtocolError as error:
-        status_stops.status_damaged(str(error), text)
+        raise statement_stops.status_damaged(text, str(error)) from error
     microseconds = values.get(MARIADB_MICROSECONDS, b"")
     return {code: value for code, value in values.items() if code not in _VARYING}, microseconds
 

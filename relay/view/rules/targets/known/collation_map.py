@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
-from relay.view.rules.targets.known.target_collations import GENERAL, is_known, of_same_charset
+from relay.view.rules.targets.known.target_collations import GENERAL, collation_name, is_known, of_same_charset
+from relay.view.stops import statement_stops
 
 
 class CollationMap:
@@ -20,9 +20,12 @@ class CollationMap:
             return collation
         chosen = self._chosen.get(collation)
         if chosen is None:
-            target_stops.collation_missing(collation, text, self._target)
+            instead = f"name one that it has in the view's `collations`, such as {collation} = 45 (utf8mb4_general_ci)"
+            way = f"{instead}: which texts are equal, and their order, differ there"
+            raise statement_stops.collation_missing(self._target.title, collation_name(collation), way, needs=text)
         if not is_known(chosen, self._target):
-            target_stops.collation_mapped_wrong(collation, chosen, self._target)
+            wrong = f"{collation_name(chosen)}, which {self._target.title} does not have either"
+            raise statement_stops.collation_mapped_wrong(self._target.title, collation_name(collation), wrong)
         return chosen
 
     def of_charset(self, collation: int, text: bytes) -> int:

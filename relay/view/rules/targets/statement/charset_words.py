@@ -4,13 +4,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL, collation_name, collation_number, is_known
 from relay.view.rules.targets.statement.parentheses import enclosing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import defines_table, definitions
+from relay.view.stops import definition_stops, statement_stops
 
 _UTF8MB4: Final = "utf8mb4"
 _SETS: Final = (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",))
@@ -70,7 +70,7 @@ class CharsetWords:
     def _charset(self, index: int, value: int) -> None:
         name = self._statement.name(value)
         if name == "gb18030" and self._target.version < (5, 7):
-            target_stops.clause_unknown("the character set gb18030", self._text, self._target)
+            raise definition_stops.clause_unknown(self._target.title, self._text, "the character set gb18030")
         if self._target.version >= (8, 0):
             return
         binary = "BINARY" in (self._statement.word(index - 1), self._statement.word(value + 1))
@@ -117,7 +117,9 @@ class CharsetWords:
             return
         chosen = self._collations.of_comparison(self._default, self._text)
         if chosen != GENERAL:
-            target_stops.charset_in_expression(self._default, chosen, self._text, self._target)
+            raise statement_stops.collation_of_values_differs(
+                self._target.title, self._text, collation_name(self._default), collation_name(chosen)
+            )
 
     @property
     def _is_of_schema_or_table(self) -> bool:

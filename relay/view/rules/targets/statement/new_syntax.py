@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import NewClause, Target
-from relay.view.rules.targets.known.target_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
 from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
 from relay.view.rules.targets.statement.parentheses import closing, enclosing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.stops import statement_stops
+from relay.view.stops.statement_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
 
 # Words that a statement begins with.
 _BEGINNINGS: Final[tuple[NewClause, ...]] = (
@@ -80,7 +80,7 @@ def check_syntax(statement: SourceStatement, text: bytes, source: int, target: T
     of either is the user's own."""
     for since, what, error in _new_to_older(statement):
         if target.version < since and source >= since[0] * 10_000 + since[1] * 100:
-            target_stops.syntax_unknown(what, error, text, target)
+            raise statement_stops.syntax_unknown(target.title, text, what, error)
 
 
 def common_table_at(statement: SourceStatement) -> int | None:

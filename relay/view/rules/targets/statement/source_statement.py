@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import charset_of_column
+from protocol.errors import RelayError
 from protocol.sql.lexer import LINE_COMMENT, LITERAL_ROWS, NotSure, quotation_stop
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from relay.view.rules.targets.known.target import Target
@@ -28,7 +29,7 @@ class Kind(Enum):
     SYMBOL = "symbol"
 
 
-class NotReadable(Exception):
+class NotReadable(RelayError):
     """The statement cannot be cut into words with certainty."""
 
 

@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from protocol.sql.sql_mode import TIME_TRUNCATE_FRACTIONAL
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.statement.parentheses import closing, enclosing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.stops import statement_stops
 
 _REGULAR_EXPRESSIONS: Final = frozenset(("REGEXP", "RLIKE"))
 _DATE: Final = r"\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+"
@@ -52,31 +52,33 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
     if source < 80_000 or target.version >= (8, 0):
         return
     if any(name.upper() not in _OF_SPEED_ONLY for hint in statement.hints for name in _SET_VAR.findall(hint)):
-        target_stops.statement_differs("a hint with SET_VAR", text, target)
+        raise statement_stops.statement_differs(target.title, text, "a hint with SET_VAR")
     if any(_QUOTED_WITH_OFFSET.search(rows) for rows in statement.literals):
-        target_stops.statement_differs("a time with an offset", text, target)
+        raise statement_stops.statement_differs(target.title, text, "a time with an offset")
     for index, word in enumerate(statement.words):
         if word.kind is Kind.WORD and word.text in _REGULAR_EXPRESSIONS:
-            target_stops.statement_differs("regular expressions", text, target)
+            raise statement_stops.statement_differs(target.title, text, "regular expressions")
         if word.kind is Kind.SYMBOL and word.text in "&|^~<>" and _may_take_bytes(statement, index):
-            target_stops.statement_differs("operations on bits, where a side is a binary string,", text, target)
+            raise statement_stops.statement_differs(
+                target.title, text, "operations on bits, where a side is a binary string,"
+            )
         if word.kind is Kind.WORD and word.text in _OF_BITS and _counts_bytes(statement, index):
-            target_stops.statement_differs(f"{word.text} of a binary string", text, target)
+            raise statement_stops.statement_differs(target.title, text, f"{word.text} of a binary string")
         if word.kind is Kind.STRING and _WITH_OFFSET.fullmatch(word.text):
-            target_stops.statement_differs("a time with an offset", text, target)
+            raise statement_stops.statement_differs(target.title, text, "a time with an offset")
         if word.kind is Kind.WORD and _GEOMETRIES.fullmatch(word.text) and _arguments(statement, index + 1) > 1:
-            target_stops.statement_differs("a geometry with an SRID", text, target)
+            raise statement_stops.statement_differs(target.title, text, "a geometry with an SRID")
     _check_casts(statement, text, target)
     if sql_mode & TIME_TRUNCATE_FRACTIONAL:
-        target_stops.sql_mode_missing("TIME_TRUNCATE_FRACTIONAL", text, target)
+        raise statement_stops.sql_mode_missing(target.title, text, "TIME_TRUNCATE_FRACTIONAL")
 
 
 def check_value(value: str, name: bytes, source: int, target: Target) -> None:
     """The same of a string that a user variable has. Raises: CannotBeKept."""
     if source >= _FIRST_WITH_OFFSETS and target.version < (8, 0) and _WITH_OFFSET.fullmatch(value):
-        target_stops.statement_differs("a time with an offset", name, target)
+        raise statement_stops.statement_differs(target.title, name, "a time with an offset")
     if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6) and _WITH_FRACTION.fullmatch(value):
-        target_stops.statement_differs("fractions of a second", name, target)
+        raise statement_stops.statement_differs(target.title, name, "fractions of a second")
 
 
 def _check_fractions(statement: SourceStatement, text: bytes, target: Target) -> None:
@@ -87,7 +89,7 @@ def _check_fractions(statement: SourceStatement, text: bytes, target: Target) ->
         elif word.kind is Kind.WORD and word.text in _CLOCKS and statement.word(index + 1) == "(":
             found = found or statement.word(index + 2) != ")"
     if found:
-        target_stops.statement_differs("fractions of a second", text, target)
+        raise statement_stops.statement_differs(target.title, text, "fractions of a second")
 
 
 def _check_casts(statement: SourceStatement, text: bytes, target: Target) -> None:
@@ -103,7 +105,7 @@ def _check_casts(statement: SourceStatement, text: bytes, target: Target) -> Non
         called = statement.word(around[index] - 1) in ("CAST", "CONVERT")
         named = statement.word(index + 1) == ")" and statement.word(index + 2) == "COLLATE"
         if called and not named:
-            target_stops.statement_differs("BINARY behind the type of a CAST", text, target)
+            raise statement_stops.statement_differs(target.title, text, "BINARY behind the type of a CAST")
 
 
 def _may_take_bytes(statement: SourceStatement, index: int) -> bool:

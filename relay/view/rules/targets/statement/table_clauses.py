@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import NewClause, Target
 from relay.view.rules.targets.statement.parentheses import closing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.stops import definition_stops
 
 _NO_COLUMN: Final = frozenset(
     ("PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "LIKE", "PARTITION")
@@ -155,7 +155,7 @@ def check_clauses(statement: SourceStatement, text: bytes, source: int, target: 
             _check_key(statement, definition, text, source, target)
     if target.version < (8, 0) and statement.has("CHECK", "("):
         effect = "so that rows which the source refuses or leaves out may come in"
-        target_stops.clause_ignored("CHECK constraints", effect, text, target)
+        raise definition_stops.clause_ignored(target.title, text, "CHECK constraints", effect)
     if alters(statement):
         _check_words(statement, _ALTERATIONS, 0, len(statement.words), text, target)
     _check_options(statement, text, target)
@@ -164,12 +164,12 @@ def check_clauses(statement: SourceStatement, text: bytes, source: int, target: 
 def _check_column(statement: SourceStatement, definition: Definition, text: bytes, source: int, target: Target) -> None:
     kind = statement.word(definition.type_at)
     if kind in _TYPES and target.version < _TYPES[kind]:
-        target_stops.clause_unknown(f"the type {kind}", text, target)
+        raise definition_stops.clause_unknown(target.title, text, f"the type {kind}")
     _check_words(statement, _COLUMN_CLAUSES, definition.type_at, definition.stop, text, target)
     inline = any(statement.word(index) == "REFERENCES" for index in range(definition.type_at, definition.stop))
     if inline and source >= _FIRST_WITH_INLINE_KEYS and target.version < (9, 0):
         effect = "where the source makes a foreign key, so that it neither checks nor deletes along"
-        target_stops.clause_ignored("REFERENCES behind a column", effect, text, target)
+        raise definition_stops.clause_ignored(target.title, text, "REFERENCES behind a column", effect)
 
 
 def _check_key(statement: SourceStatement, definition: Definition, text: bytes, source: int, target: Target) -> None:
@@ -178,7 +178,7 @@ def _check_key(statement: SourceStatement, definition: Definition, text: bytes, 
         return
     _check_words(statement, _KEY_CLAUSES, definition.start, definition.stop, text, target)
     if "DESC" in words and source >= _FIRST_WITH_DESCENDING and target.version < (8, 0):
-        target_stops.clause_ignored("DESC in keys", "so that the key ascends", text, target)
+        raise definition_stops.clause_ignored(target.title, text, "DESC in keys", "so that the key ascends")
 
 
 def _check_options(statement: SourceStatement, text: bytes, target: Target) -> None:
@@ -197,7 +197,7 @@ def _check_options(statement: SourceStatement, text: bytes, target: Target) -> N
             if words[0] == "ENCRYPTION" and statement.name(value) == "n":
                 _without_option(statement, index, value)
                 continue
-            target_stops.clause_unknown(name, text, target)
+            raise definition_stops.clause_unknown(target.title, text, name)
 
 
 def _without_option(statement: SourceStatement, index: int, value: int) -> None:
@@ -221,4 +221,4 @@ def _check_words(
     for index in range(start, stop):
         for words, since, name in clauses:
             if target.version < since and all(statement.word(index + k) == word for k, word in enumerate(words)):
-                target_stops.clause_unknown(name, text, target)
+                raise definition_stops.clause_unknown(target.title, text, name)

@@ -1,1 +1,0 @@
-"""The feed as a query of Structured Streaming: executors decode, the driver commits."""

@@ -1,0 +1,199 @@
+"""Places between two transactions of what a path holds, and what is to be read between two of them.
+
+What stands between two places never changes, so whoever reads from place to place reads each transaction once, whenever he goes on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import RelayError
+from protocol.position import Position
+from relay.binlog_tables.plan.overlap import Overlap
+from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.read_finding import FILES_MISSING, Finding
+from relay.binlog_tables.plan.sequence import sequence_at
+from relay.binlog_tables.plan.series_files import SeriesFile, find_files, order_of
+from relay.binlog_tables.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
+from relay.binlog_tables.plan.store import Store
+
+_LEAST_PART: Final = 64 << 10
+
+
+class PositionGone(RelayError):
+    """A reader stands where there is no file any more. `str()` says where it could go on."""
+
+
+class PositionInside(RelayError):
+    """A position that is inside a transaction, or behind what is there. `str()` says how to find another."""
+
+
+def parsed_position(text: str) -> Position | None:
+    """FILE:POSITION, as this package writes it; None: it is none."""
+    name, _, position = text.rpartition(":")
+    if not name or not position.isdecimal() or int(position) < FIRST_EVENT:
+        return None
+    return Position(name, int(position))
+
+
+class Places:
+    """Of the binlogs at `paths`, parts of one source's archive, as they are when it is asked."""
+
+    def __init__(self, paths: Sequence[str], ending: Position | None = None, *, skips_lost: bool = False) -> None:
+        """ending: nothing behind it is there. skips_lost: what is gone is a finding, and what is behind it is read."""
+        self._paths = tuple(paths)
+        self._ending = ending
+        self._skips_lost = skips_lost
+
+    @property
+    def store(self) -> Store:
+        """Where they lie."""
+        return store_of(self._paths[0])
+
+    def files(self) -> list[SeriesFile]:
+        """The binlogs. Raises: NothingToRead; OSError."""
+        files = find_files(self.store, *self._paths)
+        # A server, or a relay, may be writing the newest: its last transaction is not there before it is whole.
+        return [*files[:-1], replace(files[-1], growing=not files[-1].damaged)]
+
+    def oldest(self) -> Position:
+        """The first place that there is."""
+        return Position(self.files()[0].name, FIRST_EVENT)
+
+    def ends_at(self, place: Position) -> "Places":
+        """The same, and nothing behind `place`, or behind where it ended already."""
+        return Places(self._paths, place, skips_lost=self._skips_lost)
+
+    def newest(self, start: Position | None = None) -> Position:
+        """The end of the last whole transaction, never before `start`: what is behind that was given already. Raises: OSError."""
+        files = self.files()
+        begin = None if start is None else self._there(files, start)[0]
+        return self._newest(self._before_ending(files), begin)
+
+    def reached(self, start: Position, most_bytes: int) -> Position:
+        """As far behind `start` as `most_bytes` lets, and a transaction at least where there is one. Raises: PositionGone; OSError."""
+        every = self.files()
+        start, _lost = self._there(every, start)
+        self.index(every, start)
+        files = self._before_ending(every)
+        store, left = self.store, most_bytes
+        first = next((number for number, file in enumerate(files) if file.name == start.file), len(files))
+        for number, file in enumerate(files[first:]):
+            begin = start.offset if number == 0 else FIRST_EVENT
+            end = max(end_of(store, file, begin), begin)
+            if end - begin > left:
+                parts = plan_file(store, file, max(left // 4, _LEAST_PART), start=begin, stop=end)
+                within = [part.stop for part in parts if part.stop - begin <= left]
+                # a transaction that is larger than the limit comes whole; what came before it is enough for now
+                stop = within[-1] if within else (begin if number else parts[0].stop)
+                return Position(file.name, stop)
+            left -= end - begin
+        return self._newest(files, start)
+
+    def check_is_there(self, start: Position) -> None:
+        """Raises: PositionGone if what follows `start` cannot be read any more."""
+        files = self.files()
+        self.index(files, self._there(files, start)[0])
+
+    def checked(self, place: Position, name: str) -> Position:
+        """`place`, which the caller's option `name` is. Raises: PositionGone, PositionInside."""
+        files = self.files()
+        file = files[self.index(files, place)]
+        if not is_boundary(self.store, file, place.offset):
+            raise PositionInside(
+                f"{name} {place} is not between two transactions; `binlog-relay positions {file.path} {place.offset}` names the "
+                "nearest that are"
+            )
+        return place
+
+    def sequence(self, place: Position) -> int | None:
+        """The sequence of a transaction that begins there. Raises: PositionGone; SequenceTooLarge."""
+        files = self.files()
+        file = files[self.index(files, place)]
+        return sequence_at(file.name, file.sequence_base, place.offset)
+
+    def between(
+        self, start: Position, end: Position, split_bytes: int, *, held: bool | None, tells_gaps: bool = False
+    ) -> list[Split]:
+        """The splits of [start, end). held: what of a later source's files is left out, see Overlap; None: nothing. tells_gaps: where
+        numbers of files are missing is a finding.
+
+        Raises: PositionGone; OSError.
+        """
+        store = self.store
+        files = self.files()
+        start, lost = self._there(files, start)
+        end, _lost = self._there(files, end)
+        first, last = self.index(files, start), self.index(files, end)
+        splits: list[Split] = []
+        if lost is not None:
+            name = files[first].name
+            splits.append(Split(files[first].path, name, FIRST_EVENT, FIRST_EVENT, findings=(lost,)))
+        sources = SourceChain()
+        overlap = None if held is None else Overlap(store, files, held=held)
+        if first > 0 and start.offset == FIRST_EVENT:
+            sources.look_at(store, files[first - 1])
+        for number in range(first, last + 1):
+            begin = start.offset if number == first else FIRST_EVENT
+            stop = end.offset if number == last else None
+            if tells_gaps and number > first:
+                splits += _gap(files[number - 1], files[number])
+            if stop is None or begin < stop:
+                file = replace(files[number], growing=False)
+                splits += plan_file(store, file, split_bytes, start=begin, stop=stop, sources=sources, overlap=overlap)
+        return splits
+
+    def index(self, files: Sequence[SeriesFile], place: Position) -> int:
+        """Which of the files a place is in. Raises: PositionGone."""
+        for number, file in enumerate(files):
+            if file.name == place.file:
+                return number
+        raise PositionGone(
+            f"{place.file}, where the query stands at {place.offset}, is not in {', '.join(self._paths)} any more. The first "
+            f"position there is {files[0].name}:{FIRST_EVENT}; a query from there needs a new checkpoint directory."
+        )
+
+    def _there(self, files: Sequence[SeriesFile], place: Position) -> tuple[Position, Finding | None]:
+        """`place`, or with `skips_lost` the first one behind it that there is, and what to say of that."""
+        if not self._skips_lost or any(file.name == place.file for file in files):
+            return place, None
+        wanted = order_of(place.file)
+        behind = next((file for file in files if order_of(file.name) > wanted), None)
+        if behind is None:
+            return place, None
+        text = f"{place.file} from {place.offset} on is not there any more, nor what came behind it up to this file."
+        return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, FIRST_EVENT, 0, "files_gone", text)
+
+    def _before_ending(self, files: list[SeriesFile]) -> list[SeriesFile]:
+        """What of the files stands before the ending; an empty list: nothing."""
+        ending = self._ending
+        if ending is None:
+            return files
+        at = next((number for number, file in enumerate(files) if file.name == ending.file), None)
+        if at is not None:
+            last = files[at]
+            stop = ending.offset if last.end is None else min(last.end, ending.offset)
+            # growing: an ending inside a transaction is where that begins
+            return [*files[:at], replace(last, end=stop, growing=True)]
+        return [file for file in files if order_of(file.name) < order_of(ending.file)]
+
+    def _newest(self, files: list[SeriesFile], start: Position | None) -> Position:
+        if not files or (start is not None and all(file.name != start.file for file in files)):
+            # where it ends is behind the start, or all that there was before it is gone
+            return start if start is not None else self.oldest()
+        last = files[-1]
+        begin = start.offset if start is not None and start.file == last.name else FIRST_EVENT
+        return Position(last.name, max(end_of(self.store, last, begin), begin))
+
+
+def _gap(before: SeriesFile, file: SeriesFile) -> list[Split]:
+    """A split that tells which files are missing between two; none where none is."""
+    count = file.number - before.number - 1
+    if before.series != file.series or count < 1:
+        return []
+    base = file.series.rpartition("/")[2]
+    first, last = (f"{base}.{number:06}" for number in (before.number + 1, file.number - 1))
+    text = f"{first if count == 1 else f'{first} to {last}'} {'is' if count == 1 else 'are'} not there, and {before.name} is."
+    finding = Finding(file.name, FIRST_EVENT, FIRST_EVENT, 0, FILES_MISSING, text)
+    return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]

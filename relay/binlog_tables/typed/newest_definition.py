@@ -1,0 +1,52 @@
+"""A table's columns as they are at the end of what is read."""
+
+from collections.abc import Iterator
+
+from protocol.errors import Malformed, RelayError
+from protocol.position import Position
+from relay.binlog_tables.plan.places import Places
+from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.typed.column_kinds import TypedColumn, typed_columns
+from relay.schema_history.schema_record import RecordedSchema
+from relay.schema_history.tables.source_table import Table
+
+
+class ColumnsUntold(RelayError):
+    """Nobody told a table's columns. `str()` says where that was looked for, and what to do."""
+
+
+def named_table(text: str) -> tuple[str, str]:
+    """(schema, table) of SCHEMA.TABLE. Raises: ValueError."""
+    schema, _, table = text.partition(".")
+    if not schema or not table:
+        raise ValueError(f"table is {text!r}; it takes SCHEMA.TABLE")
+    return schema, table
+
+
+def _told(told: RecordedSchema, schema: str, name: str, file: str, end: int) -> Iterator[Table | None]:
+    """What is known at the end, and before it: what statements say is not known at the end itself, but up to it."""
+    for offset in (end, end - 1):
+        yield told.recorded(schema, name, file, offset)
+        yield told.worked_out(schema, name, file, offset)
+
+
+def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = None) -> tuple[TypedColumn, ...]:
+    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: ColumnsUntold, ValueError, OSError."""
+    schema, name = named_table(table)
+    places = Places(paths, end)
+    place = places.newest()
+    files = places.files()
+    path = files[places.index(files, place)].path
+    directory, _, base = path.rpartition("/")
+    told = told_schema(places.store, directory or ("/" if path.startswith("/") else "."), base, place.offset)
+    try:
+        found = next(filter(None, _told(told, schema, name, base, place.offset)), None)
+    except Malformed:
+        found = None
+    if found is None:
+        raise ColumnsUntold(
+            f"nobody told the columns that {table} has at {place}: the relay recorded none there, and the binlogs have no CREATE TABLE "
+            "of it that is sure, or it was dropped. Level rows shows its changes as JSON; with endingPosition before a DROP its "
+            "columns of then are known."
+        )
+    return typed_columns(found)

@@ -1,0 +1,602 @@
+"""Records the source's tables beside the stream: notes statements that define some, and asks the source what came of them.
+
+The kernel tells where such statements stand; everything else happens in a thread of its own, with a connection of its own,
+so the stream waits for nothing. The source is asked when the stream has caught up with it, and the answer is kept once the
+stream has passed the position at which it was given: then it is known which statements it has seen.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, overload
+
+import pymysql.err
+import structlog
+
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ProtocolError
+from protocol.kernel.ingest import Ingest
+from protocol.position import Position, binlog_number
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import StoredFile
+from relay.binlog_file.head import read_start
+from relay.packed_reads.archive_layer import layer_of
+from relay.process.background import tell_fault
+from relay.schema_history.definition_scan import (
+    DefinitionEvent,
+    events_in_run,
+    is_about_triggers,
+    last_bytes,
+    logged_event,
+    scan_definitions,
+)
+from relay.schema_history.logged_definition import LoggedDefinition
+from relay.schema_history.schema_facts import Place
+from relay.schema_history.schema_file import SchemaFile
+from relay.schema_history.schema_record import database_line, line, table_facts, table_line
+from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
+from relay.upstream.schema.information_schema import TooManyColumns, schemas_of, tables_of
+from relay.upstream.schema.trigger_query import tables_with_triggers
+from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.source_errors import UpstreamError
+
+log = structlog.get_logger()
+
+_LOOK_S: Final = 0.2
+"""So often it is looked whether something was noted, or a position reached."""
+_SETTLE_S: Final = 0.5
+"""Statements that define tables come by the dozen: one question for all of so long."""
+_LEAST_PAUSE_S: Final = 1.0
+_PAUSE_FACTOR: Final = 20
+"""The source spends at most a twentieth of its time on our questions."""
+_RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
+_MOST_NOTES: Final = 10_000
+_MOST_LOOKED_AT: Final = 2_000
+"""Events of a run with more definitions than the kernel lists: they are looked at on the event loop."""
+_MOST_NOTED_BYTES: Final = 16 << 20
+_MOST_COLUMNS: Final = 500_000
+"""The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
+_SCAN_LIMIT_BYTES: Final = 1 << 30
+"""So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
+
+GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """A binlog that the archive holds."""
+
+    name: str
+    path: Path
+    end: int
+
+
+class ScannedFiles(Sequence[ScannedFile]):
+    """The archive's files as they are now, oldest first. Costs a pointer a file: there may be 100,000, of which few are read."""
+
+    def __init__(self, directory: Path, files: Sequence[ArchivedFile]) -> None:
+        self._directory = directory
+        self._files = tuple(files)
+        self._newest_end = files[-1].end if files else 0
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, at: int) -> ScannedFile: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[ScannedFile]: ...
+
+    def __getitem__(self, at: int | slice) -> ScannedFile | Sequence[ScannedFile]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        file = self._files[at]
+        # The others are complete.
+        end = self._newest_end if file is self._files[-1] else file.end
+        return ScannedFile(file.name, self._directory / file.name, end)
+
+
+@dataclass(slots=True)
+class _Note:
+    """A statement that may define tables; `event` None: about which nothing is known."""
+
+    file: str
+    offset: int
+    event: DefinitionEvent | None
+
+
+class DefinitionNotes:
+    """What the intake tells: called on the event loop for every run, read by the watch's thread."""
+
+    def __init__(self, place: Position | None) -> None:
+        self._seen = 0
+        self._notes: deque[_Note] = deque()
+        self._noted_bytes = 0
+        self._before = b""
+        """The last bytes of the run before."""
+        self.first_file: str | None = None
+        self.place = place
+        """The position up to which every definition was noted."""
+        self.file_changes = 0
+        self.wanted = True
+
+    def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None:
+        """The kernel walked a run: data[start:ingest.produced], which begins at `base` in `file`."""
+        if file is None or not self.wanted:
+            return
+        if ingest.definitions != self._seen:
+            self._note(ingest, file, data, start, base)
+        if self.place is None or self.place.file != file:
+            self.first_file = self.first_file or file
+            self.file_changes += 1
+        self._before = last_bytes(data, start, ingest.produced, self._before)
+        if not ingest.in_event:
+            self.place = Position(file, ingest.position)
+
+    def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
+        found = events_in_run(ingest, data, start, ingest.produced, base, self._before, _MOST_LOOKED_AT)
+        if len(found) < ingest.definitions - self._seen:  # more than the kernel lists
+            found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
+        self._seen = ingest.definitions
+        for event in found:
+            if not self._notes:
+                self._noted_bytes = 0
+            size = len(event.raw) if event.raw is not None else 0
+            room = self._noted_bytes + size <= _MOST_NOTED_BYTES
+            if len(self._notes) > _MOST_NOTES:
+                # Two that may be about any table make unknown what lies between them.
+                with contextlib.suppress(IndexError):  # the thread has just taken them all
+                    self._notes.pop()
+            room = room and len(self._notes) < _MOST_NOTES - 1
+            self._notes.append(_Note(file, event.offset, event if room else None))
+            self._noted_bytes += size if room else 0
+
+    def take(self) -> tuple[list[_Note], Position | None]:
+        """What was noted since the last call, and up to where that is all."""
+        place = self.place
+        notes = []
+        with contextlib.suppress(IndexError):
+            while True:
+                notes.append(self._notes.popleft())
+        return notes, place
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something was noted that was not taken yet."""
+        return bool(self._notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the source said of a table: facts, or None where they are as recorded. `names`: see `_names_about`."""
+
+    facts: str | None
+    names: frozenset[str]
+
+
+@dataclass(slots=True)
+class SchemaRecording:
+    """What outlives one stream: who writes the file, and what was said already."""
+
+    open_connection: Callable[[], Awaitable[SourceConnection]]
+    user: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    reported: set[str] = field(default_factory=set)
+
+    def say_once(self, name: str, **facts: str) -> None:
+        """Logs a warning if it was not logged before."""
+        if name not in self.reported:
+            self.reported.add(name)
+            log.warning(name, **facts)
+
+    def mention_once(self, name: str, **facts: str) -> None:
+        """As `say_once`, of what matters to some only."""
+        if name not in self.reported:
+            self.reported.add(name)
+            log.info(name, **facts)
+
+
+class SchemaWatch:
+    """Records during one stream. Made on the event loop; `notes` is for the intake; `close` with the stream."""
+
+    def __init__(
+        self,
+        recording: SchemaRecording,
+        directory: Path,
+        held: Sequence[ScannedFile],
+        place: Position | None,
+        oldest: Callable[[], str | None],
+    ) -> None:
+        self.notes = DefinitionNotes(place)
+        self._recording = recording
+        self._file = SchemaFile(directory)
+        self._held = held
+        self._start = place
+        self._oldest_now = oldest
+        self._oldest = held[0].name if held else None
+        self._known: dict[tuple[str, str], bytes] = {}
+        """The tables that are recorded: a digest of what is."""
+        self._charsets: dict[str, CharsetDefault] = {}
+        """The schemas' character sets and collations, as they were asked last."""
+        self._children: dict[str, set[str]] = {}
+        """Names of tables to the schemas of those whose foreign keys refer to them, all in lower case."""
+        self._definitions: list[tuple[Place, frozenset[str] | None]] = []
+        """Those since the question that is open was asked."""
+        self._triggers: frozenset[TableName] | None = None
+        """The tables that had triggers when it was written last which do; None: that is to be written anew."""
+        self._left_out: set[str] = set()
+        """Schemas with too many columns: which tables their foreign keys refer to nobody knows."""
+        self._stale: set[str] = set()
+        """Names in definitions since the last answer: what is recorded of such tables ends there, even if it is the same."""
+        self._all_stale = False
+        self._scope: set[str] | None = None
+        """Schemas to ask about, lower case, and words that may be some; None: all of them."""
+        self._due = True
+        self._files_seen = 0
+        self._waited = 0.0
+        self._version = ("", "")
+        """A file, and the version of the server that writes it."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._main, name="source-schema", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Records no more. Returns at once; what was noted is written in a moment."""
+        self._closed.set()
+        loop, task = self._loop, self._task
+        if loop is not None and task is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(task.cancel)
+
+    def join(self, timeout_s: float) -> None:
+        """Returns when the thread has ended, or after the time. Blocking."""
+        self._thread.join(timeout_s)
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        with self._recording.lock:
+            try:
+                asyncio.run(self._record())
+            except OSError as error:
+                log.warning(
+                    "source_schema_not_kept",
+                    file=str(self._file.path),
+                    why=error.strerror or str(error),
+                    note="tried again at the next attachment; the stream is not affected",
+                )
+            except Exception as fault:
+                tell_fault("source_schema_failed", fault, again="at the next attachment")
+            finally:
+                self.notes.wanted = False  # nobody takes them any more
+
+    async def _record(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._open_file()
+        failures = 0
+        try:
+            while not self._closed.is_set():
+                await self._wait_until_due()
+                begun = time.monotonic()
+                try:
+                    if not await self._ask():
+                        return
+                    failures = 0
+                    pause = max(_LEAST_PAUSE_S, _PAUSE_FACTOR * (time.monotonic() - begun - self._waited))
+                except (UpstreamError, pymysql.err.MySQLError) as error:
+                    pause = _RETRY_S[min(failures, len(_RETRY_S) - 1)]
+                    failures += 1
+                    self._due = True
+                    self._scope = None
+                    log.info("source_schema_not_seen", why=_reason(error), retry_in_s=pause)
+                await self._pause(pause)
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self.notes.wanted = False
+            place = self._write_notes()
+            if place is not None:
+                self._file.append([line("covered", place.file, place.offset)])
+
+    def _open_file(self) -> None:
+        """Reads what is there, and notes what the binlogs have had since then."""
+        end = (self._start.file, self._start.offset) if self._start is not None else None
+        schema = self._file.open(self._oldest, end)
+        if end is not None:
+            lines = self._look_through(end)
+            self._file.append([*lines, line("covered", *end)])
+            schema = self._file.open(self._oldest, end)
+            place = (binlog_number(end[0]), end[1])
+            for table in schema.standing(place):
+                self._known[table.schema, table.name] = _digest(table_facts(table))
+                self._note_parents(table)
+
+    def _look_through(self, end: tuple[str, int]) -> list[str]:
+        """The definitions between where they were noted last and `end`, in the archive's own files."""
+        covered = self._file.covered
+        last = binlog_number(end[0])
+        todo: list[tuple[ScannedFile, int, int]] = []
+        size = 0
+        for held in reversed(self._held):
+            number = binlog_number(held.name)
+            if number > last:
+                continue
+            stop = end[1] if number == last else held.end
+            start = FIRST_EVENT
+            if covered is not None and number == binlog_number(covered[0]):
+                start = covered[1]
+            if covered is not None and number < binlog_number(covered[0]):
+                break
+            size += stop - start
+            if size > _SCAN_LIMIT_BYTES and todo:
+                covered = None
+                break
+            todo.append((held, start, stop))
+        reached = covered is not None and any(held.name == covered[0] for held, _start, _stop in todo)
+        lines: list[str] = []
+        for held, start, stop in reversed(todo):
+            if not reached:
+                lines.append(_watched(held.name, start))
+                reached = True
+            try:
+                lines += [self._definition_line(held.name, event) for event in scan_definitions(held.path, start, stop)]
+            except (OSError, ValueError) as error:
+                log.info("source_schema_gap", file=held.name, why=str(error))
+                lines = []
+                reached = False
+        if not reached:
+            lines.append(_watched(*end))
+        return [text for text in lines if text]
+
+    def _definition_line(self, file: str, event: DefinitionEvent | None, offset: int = -1) -> str:
+        """The line for a definition; empty: it defines nothing. Notes it for the question that is open, and the next one."""
+        made = LoggedDefinition(None)
+        if event is not None:
+            offset = event.offset
+            found = logged_event(event, self._version_of(file))
+            if found is None and not is_about_triggers(event):
+                return ""
+            if found is None:
+                self._triggers, self._due = None, True
+                self._definitions.append(((binlog_number(file), offset), frozenset()))
+                return line("trigger", file, offset)
+            made = found
+        names, schema = made.names, made.schema
+        self._definitions.append(((binlog_number(file), offset), names))
+        if names is None:
+            self._scope = None
+            self._all_stale = True
+        else:
+            self._stale |= names
+            if self._scope is not None:
+                self._scope |= names | {schema.lower()}
+                self._scope.update(*(self._children.get(name, ()) for name in names))
+        self._due = True
+        told = {"sql": made.facts} if made.facts is not None else {}
+        return line("definition", file, offset, names=sorted(names) if names is not None else None, **told)
+
+    def _version_of(self, file: str) -> str:
+        """The server's that writes a binlog, as its first event says; empty where that cannot be read."""
+        if self._version[0] != file:
+            try:
+                directory = self._file.path.parent
+                with StoredFile.open(layer_of(directory), directory / file) as stored:
+                    start = read_start(stored)
+                self._version = (file, decode_first_event(start.event)[1].server_version)
+            except (OSError, ProtocolError):
+                return ""
+        return self._version[1]
+
+    def _write_notes(self) -> Position | None:
+        """Writes what was noted; up to where that is all."""
+        notes, place = self.notes.take()
+        lines = []
+        if self._file.covered is None and place is not None:
+            lines.append(_watched(self.notes.first_file or place.file, FIRST_EVENT))
+        lines += [self._definition_line(note.file, note.event, note.offset) for note in notes]
+        new_file = self.notes.file_changes != self._files_seen and place is not None
+        if new_file and place is not None:
+            self._files_seen = self.notes.file_changes
+            lines.append(line("covered", place.file, place.offset))
+        self._file.append([text for text in lines if text])
+        if new_file:
+            oldest = self._oldest_now()
+            if oldest is not None and oldest != self._oldest and self._oldest is not None:
+                self._file.purge(oldest)
+                self._triggers, self._due = None, True  # what was told before `oldest` is left out
+            self._oldest = oldest
+        return place
+
+    async def _wait_until_due(self) -> None:
+        while not self._due:
+            await self._pause(_LOOK_S)
+        await self._pause(_SETTLE_S)
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleeps, and writes what is noted meanwhile."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _LOOK_S))
+            if self.notes.waiting or self.notes.file_changes != self._files_seen:
+                self._write_notes()
+
+    async def _reach(self, target: Position) -> None:
+        """Returns when the stream is at `target`, and what is defined up to there is written."""
+        begun = time.monotonic()
+        while True:
+            place = self._write_notes()
+            if place is not None and not place < target:
+                break
+            await asyncio.sleep(_LOOK_S)
+        self._waited += time.monotonic() - begun
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    async def _ask(self) -> bool:
+        """Asks the source once and writes what is new. False: it tells too little ever to be of use."""
+        self._waited = 0.0
+        now = await self._newest_position()
+        if now is None:
+            return False
+        await self._reach(now)
+        # From here on what is noted is news to the answer, or not: that shows when the stream has passed it.
+        scope, self._scope = (self._scope, set())
+        self._definitions.clear()
+        self._due = False
+        connection = await self._recording.open_connection()
+        try:
+            foreign_keys = ForeignKeyQuery(connection)
+            charsets = await schemas_of(connection)
+            if await foreign_keys.is_of_relay():
+                charsets = dict.fromkeys(charsets, ("", ""))
+            requested = {name for name in charsets if scope is None or name.lower() in scope}
+            found: dict[TableName, _Answer] = {}
+            columns = 0
+            for name in sorted(requested):
+                try:
+                    tables = await tables_of(connection, name, foreign_keys, _MOST_COLUMNS - columns)
+                except TooManyColumns as error:
+                    requested.remove(name)
+                    self._left_out.add(name)
+                    self._recording.say_once("source_schema_too_large", what=str(error), note="it is not recorded")
+                    continue
+                for table in tables:
+                    facts, key = table_facts(table), (table.schema, table.name)
+                    columns += len(table.columns)
+                    names = _names_about(table)
+                    same = self._known.get(key) == _digest(facts) and not self._is_stale(names)
+                    found[key] = _Answer(None if same else facts, names)
+                    self._note_parents(table)
+            is_of_relay = await foreign_keys.is_of_relay()
+            triggers = None if is_of_relay else await tables_with_triggers(connection)
+            then = await connection.newest_position()
+        finally:
+            connection.close()
+        if then is None:
+            return False
+        await self._reach(then)
+        self._keep(found, requested, charsets, then)
+        self._keep_triggers(triggers, then)
+        if foreign_keys.refusal:
+            self._recording.mention_once(
+                "source_foreign_keys_not_seen",
+                what=f"the source does not tell its foreign keys: {foreign_keys.refusal}",
+                note="they are known of tables that statements in the archive define, and not of others",
+                advice=self._advice_on_foreign_keys if foreign_keys.lacks_privilege else "",
+            )
+        if scope is None and not found and not self._known:
+            self._recording.say_once(
+                "source_schema_empty",
+                what="the source shows this account no table",
+                note="where it has some, audits show rows without the names of their columns",
+                advice=self._advice,
+            )
+        return True
+
+    async def _newest_position(self) -> Position | None:
+        connection = await self._recording.open_connection()
+        try:
+            position = await connection.newest_position()
+        finally:
+            connection.close()
+        if position is None:
+            self._recording.say_once(
+                "source_schema_not_recorded",
+                what="the source does not tell its position, so it cannot be known of when its tables are",
+                advice=self._advice,
+            )
+        return position
+
+    @property
+    def _advice(self) -> str:
+        return f"On the source: {GRANTS} '{self._recording.user}'@'<relay host>'; or source.record_schema = false."
+
+    @property
+    def _advice_on_foreign_keys(self) -> str:
+        return f"On the source, where they are wanted: GRANT PROCESS ON *.* TO '{self._recording.user}'@'<relay host>'."
+
+    def _is_stale(self, names: frozenset[str]) -> bool:
+        return self._all_stale or not names.isdisjoint(self._stale)
+
+    def _note_parents(self, table: Table) -> None:
+        for _schema, parent in table.parents:
+            self._children.setdefault(parent, set()).add(table.schema.lower())
+
+    def _keep(
+        self,
+        found: dict[TableName, _Answer],
+        requested: set[str],
+        schemas: dict[str, CharsetDefault],
+        then: Position,
+    ) -> None:
+        """Writes what the answer has of tables. `requested`: the schemas it is about."""
+        place = (binlog_number(then.file), then.offset)
+        news = [names for at, names in self._definitions if at < place]
+
+        def unsure(*about: str) -> bool:
+            return any(names is None or not names.isdisjoint(about) for names in news)
+
+        lines: list[str] = []
+        for key, answer in found.items():
+            # One that changed while it was asked is left: the statement has made the next question due.
+            if answer.facts is not None and not unsure(*answer.names):
+                lines.append(table_line(answer.facts, then.file, then.offset))
+                self._known[key] = _digest(answer.facts)
+        for name, default in schemas.items():
+            if default[0] and self._charsets.get(name) != default and not unsure(name.lower()):
+                lines.append(database_line(name, default, then.file, then.offset))
+                self._charsets[name] = default
+        for key in list(self._known):
+            if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1].lower()):
+                lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
+                del self._known[key]
+        self._file.append(lines)
+        if lines:
+            self._triggers = None
+        self._stale = {name for _at, names in self._definitions for name in names or ()}
+        self._all_stale = any(names is None for _at, names in self._definitions)
+        if any('"kind": "database"' not in one for one in lines):
+            log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+    def _keep_triggers(self, triggers: frozenset[TableName] | None, then: Position) -> None:
+        """Writes which tables have triggers. Where something was defined meanwhile, the next answer does."""
+        place = (binlog_number(then.file), then.offset)
+        if (
+            triggers is None
+            or self._left_out
+            or triggers == self._triggers
+            or any(at < place for at, _names in self._definitions)
+        ):
+            return
+        self._file.append([line("triggers", then.file, then.offset, tables=sorted(map(list, triggers)))])
+        self._triggers = triggers
+
+
+def _names_about(table: Table) -> frozenset[str]:
+    """The names, in lower case, that a statement has which changes something about a table: its own and its parents'."""
+    return frozenset((table.name.lower(), *(parent for _schema, parent in table.parents)))
+
+
+def _watched(file: str, offset: int) -> str:
+    """From here on all statements are noted, with their texts."""
+    return line("watched", file, offset, statements=True)
+
+
+def _reason(error: UpstreamError | pymysql.err.MySQLError) -> str:
+    return str(error) if isinstance(error, UpstreamError) else " ".join(map(str, error.args))
+
+
+def _digest(facts: str) -> bytes:
+    return hashlib.blake2b(facts.encode(), digest_size=16).digest()

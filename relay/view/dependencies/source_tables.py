@@ -1,0 +1,290 @@
+"""The source's tables at one place of its binlogs after the other, as the plans of a view's write sets want them.
+
+What is known is a function of the lines of one file and of the statements that the view itself passes, so that it is the same each
+time that the view is made: up to a place, what the relay had recorded when the view was begun; behind it the statements that define
+something, and what was recorded later of tables that were not known, from a place on that the line names.
+
+Of what nothing can be made any more, because the archive has purged it, the lines may be left out: then the first line, `state`, and a
+line for each table say what was known at a place, and nothing is known before it.
+"""
+
+import bisect
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from protocol.binlog.table_map import decode_table_map
+from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
+from protocol.errors import ProtocolError
+from protocol.position import binlog_number
+from protocol.sql.engines import takes_foreign_keys
+from relay.schema_history.logged_definition import LoggedDefinition, definition_of
+from relay.schema_history.schema_facts import Place
+from relay.schema_history.schema_record import (
+    Line,
+    RecordedSchema,
+    line,
+    parse_lines,
+    table_facts,
+    table_line,
+    table_of_line,
+)
+from relay.schema_history.schema_state import SchemaState
+from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
+from relay.view.dependencies.definitions_passed import definitions_in
+from relay.view.dependencies.key_plans import TablePlan, plan_of, serial_plan
+from relay.view.rules.group import SourceGroup
+from relay.view.translate.passed_tables import CountedTable
+
+TAKEN: Final = "taken"
+"""The line behind those that were recorded when the view was begun: up to its place there is nothing else."""
+STATE: Final = "state"
+"""The first line of a file that does not begin where the view did: `SchemaState.kept` at its place."""
+NEVER: Final = 1 << 62
+"""An offset that no file has."""
+_LEAST_GONE: Final = 256
+"""Lines that are left out at once, at least, and a half of those that take their place: to write the others takes its time."""
+_NOT_KNOWN: Final = frozenset(("table_unknown", "definition_differs", "foreign_keys_unknown"))
+
+
+class SourceTables:
+    """`move_to` a place, then `plan` for what stands there; `define` what is passed. Not thread-safe.
+
+    `unsaved`: lines that are not in the file yet: whoever keeps it writes them before anything that is made behind them is kept.
+    `counted`: under which number a plan's table is counted; the last stands for all further ones.
+    """
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.unsaved: list[str] = []
+        self.counted: list[CountedTable] = []
+        self._numbers: dict[str, int] = {}
+        self.lacks_some = False
+        """Whether a plan was asked for that could not be made for want of a definition."""
+        every = list(lines)
+        taken = next((number for number, one in enumerate(every) if one.kind == TAKEN), 0)
+        self._kept = _state_of(every[:taken])
+        """What was known at `_end`, if nobody knows what was before."""
+        self._recorded = RecordedSchema(every[:taken] if self._kept is None else ())
+        self._begun_with = taken + 1
+        """How many lines tell what was known at `_end`."""
+        self._end: Place = every[taken].place if every else (-1, 0)
+        self._changes = [(place, key) for place, key in self._recorded.changes() if place <= self._end]
+        self._later: list[tuple[Place, LoggedDefinition | Table]] = []
+        self._defined = [one for one in every[taken + 1 :] if one.kind == "definition"]
+        for one in every[taken + 1 :]:
+            later = _later(one)
+            if later is not None:
+                self._later.append((one.place, later))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._place: Place = (-1, 0)
+        self._is_at_kept = False
+        self._next_change = self._next_later = 0
+        self._state: SchemaState | None = None
+        self._tables: dict[TableName, Table] = {}
+        self._children: dict[TableName, set[TableName]] = {}
+        self._unsure: set[TableName] = set()
+        """Tables whose foreign keys are not known."""
+
+    # --- what is known ---------------------------------------------------------------------------------------------------
+
+    def table(self, name: TableName) -> Table | None:
+        """See `KnownTables`."""
+        return self._tables.get(name)
+
+    @property
+    def knows_all_references(self) -> bool:
+        """See `KnownTables`."""
+        return not self._unsure
+
+    def children(self, name: TableName) -> Iterator[tuple[Table, ForeignKey]]:
+        """See `KnownTables`."""
+        parent = _lower(name)
+        for key in sorted(self._children.get(parent, ())):
+            table = self._tables[key]
+            for _name, foreign in table.foreign_keys or ():
+                if _lower((foreign.schema, foreign.table)) == parent:
+                    yield table, foreign
+
+    def move_to(self, place: Place) -> int:
+        """Knows what holds for a transaction that begins at this place; up to which offset of the file that is so; NEVER: all."""
+        if place < self._place:
+            self._begin()
+        self._place = place
+        changes, later = self._changes, self._later
+        if self._kept is not None and not self._is_at_kept:
+            if place < self._end:
+                return self._end[1] if self._end[0] == place[0] else NEVER
+            self._is_at_kept = True
+            self._state = SchemaState.of_kept(*self._kept)
+            for key, table in self._state.tables.items():
+                self._set(key, table)
+        while self._next_change < len(changes) and changes[self._next_change][0] <= place:
+            at, key = changes[self._next_change]
+            self._set(key, self._recorded.at(key, at))
+            self._next_change += 1
+        while self._next_later < len(later) and later[self._next_later][0] <= place:
+            self._apply(later[self._next_later][1])
+            self._next_later += 1
+        following = [
+            places[number][0]
+            for places, number in ((changes, self._next_change), (later, self._next_later))
+            if number < len(places)
+        ]
+        return min((offset for file, offset in following if file == place[0]), default=NEVER)
+
+    def _known_state(self) -> SchemaState:
+        """At the place, which is not before the end of what was recorded."""
+        if self._state is None:
+            self._state = SchemaState()
+            for schema, default in self._recorded.charsets().items():
+                self._state.note_charset(schema, *default)
+            self._state.note_tables(self._tables.values())
+            self._state.note_temporary(self._recorded.temporary())
+        return self._state
+
+    def _apply(self, one: LoggedDefinition | Table) -> None:
+        state = self._known_state()
+        if isinstance(one, Table):
+            state.note_table(one)
+        else:
+            one.apply_to(state)
+        for key in state.take_touched():
+            self._set(key, state.tables.get(key))
+
+    def _set(self, key: TableName, table: Table | None) -> None:
+        before = self._tables.pop(key, None)
+        self._unsure.discard(key)
+        if table is not None and table.foreign_keys is None and takes_foreign_keys(table.engine):
+            self._unsure.add(key)
+        for parent in before.parents if before is not None else ():
+            self._children[parent].discard(key)
+        if table is not None:
+            self._tables[key] = table
+            for parent in table.parents:
+                self._children.setdefault(parent, set()).add(key)
+
+    # --- what is passed --------------------------------------------------------------------------------------------------
+
+    def pass_group(self, group: SourceGroup) -> bool:
+        """See `PassedTables`."""
+        number = binlog_number(group.file)
+        defines = False
+        for offset, definition in definitions_in(group):
+            self.define(group.file, (number, offset), definition)
+            defines = True
+        return defines
+
+    def define(self, file: str, place: Place, definition: LoggedDefinition) -> None:
+        """A statement at this place defines something; what is known already is passed over."""
+        if place <= self._end or (self._later and place <= self._later[-1][0]):
+            return
+        names = sorted(definition.names) if definition.names is not None else None
+        told = {"sql": definition.facts} if definition.facts is not None else {}
+        text = line("definition", file, place[1], names=names, **told)
+        self.unsaved.append(text)
+        self._defined += parse_lines(text.encode())
+        self._later.append((place, definition))
+
+    def adopt(self, file: str, place: Place, recorded: Sequence[Line]) -> None:
+        """At a place behind which nothing is made: what is known there, by what is `recorded` now, of tables that are not known."""
+        self.lacks_some = False
+        end = max((one.place for one in recorded), default=(-1, 0))
+        if end < self._end or place <= self._end or (self._later and place <= self._later[-1][0]):
+            return
+        # Behind what was recorded the view has looked for definitions by itself.
+        own = [one for one in self._defined if one.place > end]
+        schema = RecordedSchema([*recorded, *own])
+        self.move_to(place)
+        for key in schema.names():
+            found = schema.at(key, place)
+            if found is not None and _is_more(found, self._tables.get(key)):
+                self.unsaved.append(table_line(table_facts(found), file, place[1]))
+                self._later.append((place, found))
+        self.move_to(place)
+
+    # --- what nothing is made from any more ------------------------------------------------------------------------------
+
+    def is_long_before(self, place: Place) -> bool:
+        """Whether much is known only of what stands before a place."""
+        gone = bisect.bisect_right(self._later, place, key=lambda one: one[0])
+        return place > self._end and gone >= max(_LEAST_GONE, self._begun_with // 2)
+
+    def lines_at(self, file: str, place: Place) -> list[str]:
+        """Lines that say what is known at this place of `file`, and nothing of what is before; those behind it may follow. The
+        place is behind what was recorded when the view was begun."""
+        self.move_to(place)
+        state = self._known_state()
+        return [
+            line(STATE, file, place[1], **state.kept()),
+            *(table_line(table_facts(table), file, place[1]) for _key, table in sorted(state.tables.items())),
+            line(TAKEN, file, place[1]),
+        ]
+
+    # --- plans -----------------------------------------------------------------------------------------------------------
+
+    def plan(self, table_map: bytes, id_size: int) -> "array[int]":
+        """For `WriteSets.add_plan`. table_map: the event's body, whose table id has `id_size` bytes."""
+        name = ("", "")
+        try:
+            table = decode_table_map(table_map, id_size)
+            name = (table.schema_bytes.decode(), table.table_bytes.decode())
+            columns = table.columns
+            types = bytes(column.real_type for column in columns)
+            plan = plan_of(name, types, [column.arguments for column in columns], self)
+        except (ProtocolError, UnicodeDecodeError):
+            plan = serial_plan("table_unknown")
+        self.lacks_some = self.lacks_some or plan.why_serial in _NOT_KNOWN
+        return self._counted(".".join(name), plan)
+
+    def _counted(self, name: str, plan: TablePlan) -> "array[int]":
+        number = self._numbers.get(name)
+        if number is None and len(self.counted) < MOST_TOLD_TABLES:
+            number = self._numbers[name] = len(self.counted)
+            self.counted.append(CountedTable(name, plan.why_serial))
+        elif number is not None and plan.why_serial:
+            self.counted[number] = CountedTable(name, plan.why_serial)
+        plan.numbers[PLAN_TABLE] = MOST_TOLD_TABLES if number is None else number
+        return plan.numbers
+
+
+def taken_lines(recorded: list[Line], file: str, place: Place) -> list[str]:
+    """The lines of a file for a view that begins at this place of `file`: what was recorded, if that goes up to there at least."""
+    end = max(recorded, key=lambda one: one.place, default=None)
+    if end is None or end.place < place:
+        return [line(TAKEN, file, place[1])]
+    return [*(one.text for one in recorded), line(TAKEN, str(end.facts["file"]), end.place[1])]
+
+
+def shortened(lines: Sequence[Line], file: str, place: Place) -> list[str]:
+    """Lines that say the same of this place of `file` and all behind it; it is behind what was recorded when the view was begun."""
+    return [*SourceTables(lines).lines_at(file, place), *(one.text for one in lines if one.place > place)]
+
+
+def _state_of(lines: Sequence[Line]) -> tuple[dict[str, Any], list[Table]] | None:
+    """What the lines say of one place; None: they say what was recorded."""
+    if not lines or lines[0].kind != STATE:
+        return None
+    return lines[0].facts, [table_of_line(one) for one in lines[1:]]
+
+
+def _later(one: Line) -> LoggedDefinition | Table | None:
+    try:
+        if one.kind == "definition":
+            return definition_of(one.facts)
+        return table_of_line(one) if one.kind == "table" else None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return LoggedDefinition(None) if one.kind == "definition" else None
+
+
+def _is_more(found: Table, known: Table | None) -> bool:
+    """Whether what is known lacks something that a plan wants."""
+    if known is None:
+        return True
+    lacks_keys = known.foreign_keys is None or any(key.prefixes is None for _name, key in known.keys)
+    return lacks_keys and found != known
+
+
+def _lower(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()

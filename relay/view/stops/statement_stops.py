@@ -1,0 +1,267 @@
+"""Why a view stops before a statement that replicas would run with another result, or not at all."""
+
+from typing import Final
+
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.stops.stop_reason import (
+    KEEP_ENGINES,
+    LOG_ROWS,
+    NEWER_RELAY,
+    SKIP,
+    VERIFY,
+    CannotBeKept,
+    StopReason,
+    TableUnknown,
+    named,
+    shown,
+    stop,
+)
+
+SYNTAX_ERROR: Final = 1064
+NO_SUCH_FUNCTION: Final = 1305
+NO_SUCH_TABLE: Final = 1146
+UNKNOWN_COLLATION: Final = 22
+"""EE_UNKNOWN_COLLATION, of the servers' own library."""
+_UNKNOWN_COLLATION_NAME: Final = 1273
+_CORRUPT_EVENT: Final = 1594
+UNKNOWN_DEFINITION: Final = "unknown_table_definition"
+"""May end by itself: the source may still report the table."""
+_BY_HAND: Final = SKIP.removeprefix("or ")
+_NATIVE: Final = (
+    "with innodb_native_foreign_keys = ON in my.cnf replicas behave as the source: then write "
+    'foreign_keys = "innodb" for the view'
+)
+_ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statements"
+Statement = LoggedQuery | bytes
+
+
+def password_hash(statement: Statement) -> CannotBeKept:
+    """SET PASSWORD with a hash."""
+    return stop(
+        "password_hash",
+        0,
+        "SET PASSWORD with a hash, which servers since 5.7.6 take for the password itself",
+        'set account_statements = "skip" for the view, and create the accounts on the replicas by hand',
+    )
+
+
+def row_order(statement: Statement, tables: list[TableName]) -> CannotBeKept:
+    """A statement has another result where a table returns its rows in another order."""
+    return _row_order(
+        f"the result of the statement depends on the order of rows in {named(*tables)}, and InnoDB returns them in "
+        "another order than the "
+        f"source's engine: {shown(statement)}"
+    )
+
+
+def row_order_unknown(statement: Statement, why: str) -> CannotBeKept:
+    """A statement may depend on the order of rows of a table that becomes another."""
+    return _row_order(
+        "whether the result of the statement depends on the order of rows in a table without transactions, which InnoDB returns in "
+        f"another, is unknown ({why}): {shown(statement)}"
+    )
+
+
+def _row_order(text: str) -> CannotBeKept:
+    return stop("row_order", 0, text, KEEP_ENGINES, "set binlog_format = MIXED or ROW at the source", SKIP)
+
+
+def fulltext_search(statement: Statement, tables: list[TableName]) -> CannotBeKept:
+    """A statement finds other rows by MATCH where the table has another engine."""
+    return stop(
+        "fulltext_search",
+        0,
+        f"InnoDB finds other rows of {named(*tables)} by MATCH ... AGAINST: it also finds shorter words, and words in "
+        "more than half of the "
+        f"rows: {shown(statement)}",
+        KEEP_ENGINES,
+        "set binlog_format = MIXED or ROW at the source",
+        SKIP,
+    )
+
+
+def replace_in_parent_table(statement: Statement, table: TableName, children: list[TableName]) -> CannotBeKept:
+    """REPLACE of rows to which others refer with ON DELETE CASCADE or SET NULL. children: (): whether some do is unknown."""
+    fact = f"{named(*children)} refers to rows of {named(table)}"
+    ways = [_NATIVE, _BY_HAND, _ROWS_HAVE_NONE]
+    if not children:
+        fact = f"other tables may refer to rows of {named(table)}, which was created before the archive,"
+        ways.insert(
+            0,
+            "if none do (information_schema.REFERENTIAL_CONSTRAINTS at the source), name it in the view's plain_tables",
+        )
+    return stop(
+        "replace_in_parent_table",
+        0,
+        f"{fact} with ON DELETE CASCADE or SET NULL; where a row is replaced, servers before 9.6 delete those rows or "
+        "set them to NULL, "
+        f"and newer ones leave them: {shown(statement)}",
+        *ways,
+    )
+
+
+def incomplete_cascade(statement: Statement, table: TableName, reached: list[TableName]) -> CannotBeKept:
+    """DELETE whose cascade a server that executes foreign keys itself does not finish."""
+    return stop(
+        "incomplete_cascade",
+        0,
+        f"a DELETE of {named(table)} reaches {named(*reached)} more than once by ON DELETE CASCADE, and continues from there; servers "
+        f"since 9.6 leave rows undeleted: {shown(statement)}",
+        _NATIVE,
+        _BY_HAND,
+        _ROWS_HAVE_NONE,
+    )
+
+
+def tables_unknown(name: str, statement: Statement, why: str) -> CannotBeKept:
+    """REPLACE or DELETE, and the tables that it changes are unknown. name: of the stop that it may be."""
+    return stop(
+        name,
+        0,
+        f"which tables the statement changes is unknown ({why}), and of some, to which foreign keys refer or which have "
+        "triggers, it would "
+        f"leave other rows than at the source: {shown(statement)}",
+        _BY_HAND,
+        _ROWS_HAVE_NONE,
+    )
+
+
+def multi_table_delete(statement: Statement, why: str) -> CannotBeKept:
+    """DELETE of several tables, whose order matters."""
+    return stop(
+        "multi_table_delete",
+        0,
+        "one DELETE of several tables: which rows remain, and what triggers do, depends on the table with which the server begins "
+        f"({why}): {shown(statement)}",
+        _BY_HAND,
+        "tables from before the archive that have no DELETE trigger, and to which no foreign key refers with ON DELETE "
+        "CASCADE or SET NULL, "
+        "may be named in the view's plain_tables",
+        _ROWS_HAVE_NONE,
+    )
+
+
+def multi_table_update(statement: Statement, tables: list[TableName], triggered: list[TableName]) -> CannotBeKept:
+    """UPDATE of several tables, in whose order triggers are executed."""
+    return stop(
+        "multi_table_update",
+        0,
+        f"one UPDATE of several tables ({named(*tables)}), and UPDATE of {named(*triggered)} executes triggers; the "
+        "server chooses their "
+        f"order: {shown(statement)}",
+        _BY_HAND,
+        _ROWS_HAVE_NONE,
+    )
+
+
+def inside(program: str, stopped: CannotBeKept) -> CannotBeKept:
+    """The same stop, of a statement in a trigger or a function: `the trigger d.tr`."""
+    return CannotBeKept(
+        stopped.reason._replace(text=f"in {program}, which the statement executes, {stopped.reason.text}")
+    )
+
+
+def unknown_table_definition(statement: Statement, table: TableName, where: str) -> TableUnknown:
+    """A statement changes a table whose columns, keys or collations may differ on the replicas."""
+    reason = StopReason(
+        UNKNOWN_DEFINITION,
+        f"the definition of {named(table)}{where} is not known for certain, so the statement may change other rows on the replicas: "
+        f"{shown(statement)}",
+        0,
+        "a table from before the archive is known where the relay's account at the MariaDB has PROCESS, TRIGGER and REFERENCES on *.*, "
+        f"the table has no triggers, and source.record_schema is on; or {LOG_ROWS}; or look at the "
+        "table: if it has no columns of UUID, INET4, INET6, no system versioning, no UNIQUE key over BLOB or TEXT, no default of a "
+        f"sequence, no triggers, and only collations that MySQL has, name it in the view's `plain_tables`; {SKIP}",
+    )
+    return TableUnknown(reason, table)
+
+
+def syntax_unknown(title: str, statement: Statement, what: str, error: int = SYNTAX_ERROR) -> CannotBeKept:
+    """Words or a function at which replicas would stop. title: of the replicas' server."""
+    text = f"{title} does not support {what}: {shown(statement)}"
+    return stop("statement_not_in_target", error, text, LOG_ROWS, "write the statement differently", SKIP)
+
+
+def statement_differs(title: str, statement: Statement, what: str) -> CannotBeKept:
+    """Replicas would silently run the statement with another result."""
+    text = f"{title} handles {what} differently from the source: {shown(statement)}"
+    return stop("statement_differs_in_target", 0, text, LOG_ROWS, SKIP)
+
+
+def collation_of_values_differs(title: str, statement: Statement, default: str, chosen: str) -> CannotBeKept:
+    """A value of utf8mb4 without a collation, where the view's choice for the source's default is not the target's default."""
+    return stop(
+        "statement_differs_in_target",
+        0,
+        f"{title} uses utf8mb4_general_ci for a value of utf8mb4 without a collation, where the source uses {default} and the view's "
+        f"`collations` have {chosen}: {shown(statement)}",
+        "name a collation after it in the statement (COLLATE)",
+        LOG_ROWS,
+        SKIP,
+    )
+
+
+def not_parsed(statement: Statement, why: str) -> CannotBeKept:
+    """A statement that cannot be judged."""
+    text = f"the statement cannot be judged, {why}: {shown(statement)}"
+    return stop("statement_not_parsed", 0, text, "find out whether the replicas can run it", SKIP)
+
+
+def status_damaged(statement: Statement, why: str) -> CannotBeKept:
+    """The status variables of a statement cannot be read."""
+    text = f"the status variables of this are damaged ({why}): {shown(statement)}"
+    return stop("statement_not_parsed", _CORRUPT_EVENT, text, VERIFY)
+
+
+def sql_mode_missing(title: str, statement: Statement, mode: str, effect: str = "") -> CannotBeKept:
+    """A mode of the session that changes the statement's result. effect: how, as in "by which '' is NULL"."""
+    effect = effect or "under which this ran"
+    text = f"{title} has no sql_mode {mode}, {effect}: {shown(statement)}"
+    return stop("sql_mode_not_in_target", 0, text, "remove it from sql_mode at the source", LOG_ROWS, SKIP)
+
+
+def status_variable_unknown(statement: Statement, code: int) -> CannotBeKept:
+    """A status variable that no server is known to write: servers silently skip it and all that follows it."""
+    text = f"status variable {code} of this is not known: {shown(statement)}"
+    return stop("status_variable_unknown", 0, text, NEWER_RELAY, SKIP)
+
+
+def connection_flags_unknown(statement: Statement, flags: int) -> CannotBeKept:
+    """Options of the connection that no MariaDB is known to write."""
+    return stop(
+        "status_variable_unknown",
+        0,
+        f"flags 0x{flags:08x} of this are not known: {shown(statement)}",
+        NEWER_RELAY,
+        SKIP,
+    )
+
+
+def locale_missing(title: str, statement: Statement, number: int) -> CannotBeKept:
+    """Names of months and days that the replicas do not have."""
+    text = f"{title} has no lc_time_names of number {number}: {shown(statement)}"
+    return stop("status_variable_unknown", _CORRUPT_EVENT, text, "SET lc_time_names to another at the source", SKIP)
+
+
+def collation_missing(
+    title: str, collation: str, *ways: str, error: int = UNKNOWN_COLLATION, needs: bytes = b""
+) -> CannotBeKept:
+    """A collation that the replicas do not have, and that none replaces. needs: the statement that uses it."""
+    text = f"{title} has no collation {collation}" + (
+        f", which this needs: {shown(needs)}" if needs else " or one in its place"
+    )
+    return stop("collation_not_in_target", error, text, *ways, SKIP)
+
+
+def collation_mapped_wrong(title: str, collation: str, chosen: str) -> CannotBeKept:
+    """The view's `collations` name one that cannot replace it. chosen: which one, and why."""
+    text = f"the view's `collations` replace {collation} by {chosen}"
+    way = f"name one of {title} with the same character set, such as 45 (utf8mb4_general_ci) for utf8mb4, and rebuild the view"
+    return stop("collation_not_in_target", UNKNOWN_COLLATION, text, way)
+
+
+def collation_name_unknown(title: str, what: str, way: str) -> CannotBeKept:
+    """A statement names a collation or a character set that no server is known to have. what: as in "the collation x"."""
+    text = f"the statement names {what}, and which collation of {title} replaces it is unknown"
+    return stop("collation_not_in_target", _UNKNOWN_COLLATION_NAME, text, way, SKIP)

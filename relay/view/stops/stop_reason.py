@@ -1,0 +1,71 @@
+"""A reason for which a view stops, and the one way in which rules raise it."""
+
+from typing import Final, NamedTuple
+
+from protocol.binlog.statement_text import one_line
+from protocol.errors import RelayError
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.statement.logged_query import LoggedQuery
+
+SKIP: Final = "or make the change on the replicas by hand, then `view skip`"
+"""The last way on. Advice ends with it."""
+KEEP_ENGINES: Final = 'use a view with engines = "keep"'
+TO_INNODB: Final = 'use a view with engines = "innodb"'
+LOG_ROWS: Final = "set binlog_format = ROW at the source"
+NEWER_RELAY: Final = "use a newer binlog-relay"
+VERIFY: Final = "run `binlog-relay archive verify --deep`, and `archive repair` to fetch the file from the source again"
+_SHOWN_CHARACTERS: Final = 160
+
+
+class StopReason(NamedTuple):
+    """Why a view cannot go on before a transaction. name: snake_case, as in docs/ERRORS.md. text: what is wrong with which statement or
+    table, one sentence. error: the number that a replica would stop with; 0: it would not stop, and would differ silently. advice:
+    the ways on."""
+
+    name: str
+    text: str
+    error: int
+    advice: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong and the ways on, as sentences."""
+        text = self.text if self.text.endswith(".") or not self.text else f"{self.text}."
+        advice = self.advice and f"{self.advice[0].upper()}{self.advice[1:].removesuffix('.')}."
+        return f"{text} {advice}".strip()
+
+
+class CannotBeKept(RelayError):
+    """The rules cannot translate the transaction so that replicas end with the source's data."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.text)
+        self.reason = reason
+
+
+class TableUnknown(CannotBeKept):
+    """A statement changes the table `table`, whose definition is not known; the source may still report it."""
+
+    def __init__(self, reason: StopReason, table: TableName) -> None:
+        super().__init__(reason)
+        self.table = table
+
+
+def stop(name: str, error: int, text: str, *ways: str) -> CannotBeKept:
+    """Return the exception to raise. name, error, text: see StopReason; ways: the ways on, best first."""
+    return CannotBeKept(StopReason(name, text, error, "; ".join(ways)))
+
+
+def shown(statement: LoggedQuery | bytes | None) -> str:
+    """Return a statement's beginning for a message, without the contents of its strings; None: rows."""
+    from protocol.statements.session.secrets import without_strings
+
+    if statement is None:
+        return "rows"
+    raw = statement if isinstance(statement, bytes) else statement.raw
+    return without_strings(one_line(raw, _SHOWN_CHARACTERS))
+
+
+def named(*tables: TableName) -> str:
+    """Return the names of tables for a message."""
+    return ", ".join(map(".".join, tables))
