@@ -26,8 +26,8 @@ class Purpose(Enum):
 
 class StatementKind(NamedTuple):
     """`verb`: its first word, in upper case; "" where there is none, or it is not known. `thing`: the object of a CREATE, ALTER, DROP,
-    RENAME or TRUNCATE, as TABLE or VIEW (DATABASE also for SCHEMA), the next word of SET; "" where it has none of those known here.
-    `temporary`: it has TEMPORARY before that.
+    RENAME or TRUNCATE, as TABLE or VIEW (DATABASE also for SCHEMA), PASSWORD or DEFAULT ROLE of SET; "" where it has none of those
+    known here. `temporary`: it has TEMPORARY before that.
     """
 
     purpose: Purpose
@@ -95,7 +95,7 @@ _AFTER: Final = {
         rb"%(gap)s(?>(?:FORMAT%(gaps)s=%(gaps)s\w++%(gap)s)?)(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w" % GAPS,
         re.DOTALL | re.IGNORECASE,
     ),
-    "SET": re.compile(rb"%(between)s(?:(PASSWORD)|DEFAULT%(between)s(ROLE))\b" % GAPS, re.DOTALL | re.IGNORECASE),
+    "SET": re.compile(rb"%(between)s(?:(PASSWORD)|DEFAULT%(between)sROLE)\b" % GAPS, re.DOTALL | re.IGNORECASE),
 }
 
 
@@ -130,5 +130,5 @@ def _kind(text: bytes, stop: int, verb: str) -> StatementKind:
     if verb == "ANALYZE" and after is not None:
         return StatementKind(Purpose.ROWS, verb)  # MariaDB runs the statement that it looks at
     if verb == "SET" and after is not None:
-        return StatementKind(Purpose.ACCOUNTS, verb, (after[1] or after[2]).decode().upper())
+        return StatementKind(Purpose.ACCOUNTS, verb, "PASSWORD" if after[1] else "DEFAULT ROLE")
     return StatementKind(Purpose.OTHER, verb)

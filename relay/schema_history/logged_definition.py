@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from relay.schema_history.tables.ddl_statement import Statement
     from relay.schema_history.tables.server_dialect import DefaultCollations
 
-_SEEN_BYTES: Final = 400
 # A password that is part of a statement; no definition of a table has one there.
 _PASSWORD: Final = re.compile(r"\bIDENTIFIED\s++(?:BY|VIA|WITH|AS)\b|\bSET\s++PASSWORD\b", re.IGNORECASE)
 # Engines whose tables name another server, and the account there.
@@ -29,12 +28,8 @@ _CONNECTION: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
-# What may define something without columns.
-_NO_TABLE: Final = re.compile(
-    r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
-    r"|ALGORITHM|AGGREGATE|SQL)\b",
-    re.IGNORECASE,
-)
+_HAS_COLUMNS: Final = frozenset(("TABLE", "INDEX", "DATABASE", "SEQUENCE"))
+"""What a definition without columns is not about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +161,7 @@ def default_collations(told: Mapping[int, int]) -> "DefaultCollations":
 
 def _has_no_table(made: LoggedDefinition) -> bool:
     """Whether it is for certain about something that has no columns."""
-    if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
+    if made.text is None or kind_of(made.text.encode(), made.version).thing in _HAS_COLUMNS:
         return False
     from protocol.sql.lexer import NotSure
     from relay.schema_history.tables.ddl_statement import NoTable

@@ -348,3 +348,58 @@ def test_no_source_has_such_a_form_either(package: str) -> None:
         if re.search(r"\)([*+?]|\{[0-9,]+\})\+", line)
     ]
     assert found == []
+
+
+SQL: Final = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=\\[bs]))(?:CREATE|ALTER|DROP|RENAME|TRUNCATE|INSERT|REPLACE|UPDATE|DELETE|SELECT|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|GRANT|REVOKE"
+    r"|TABLE|PARTITION|ENGINE|REFERENCES|CHECK|IDENTIFIED|CHARACTER|COLLATE|TRIGGER|LIMIT|AUTO_INCREMENT|XA)(?![A-Za-z])|/\\\*",
+    re.IGNORECASE,
+)
+READ_ELSEWHERE: Final = {
+    # what clients of the relay send, and what a source is sent
+    "protocol.statements.expression.tokens": {"_TOKEN"},
+    "protocol.statements.session.secrets": {"_VERBS"},
+    # words anywhere in a text, where it is not or cannot be read as a whole
+    "protocol.binlog.schema.definition_names": {"_TOKEN"},
+    "relay.schema_history.definition_scan": {"_TRIGGER"},
+    "relay.schema_history.logged_definition": {"_PASSWORD", "_RENAMES"},
+    "relay.view.rules.definition_rules": {"_TABLE", "_NAMES_ENGINE", "_REFERS", "_CHECKS"},
+    "relay.view.rules.engine_mixing": {"_TRIGGER_WRITES"},
+    "relay.view.rules.row_order": {"_NUMBERS"},
+    "relay.view.rules.mariadb.status.mode_differences": {"_ON_UPDATE", "_UPDATE"},
+    "relay.view.rules.mariadb.status.status_translation": {"_NO_CLAUSE", "_NAMES_CHARSET"},
+    "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
+    "relay.feed.statements.logged_changes": {"_HIDES", "_OTHER_TABLE", "_QUOTED_OR_COMMENT", "_SECRETS"},
+    # which tables a statement names, and whether the order of rows counts
+    "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
+    "relay.view.rules.statement.row_picks": {"_PERHAPS", "_PASSED"},
+    "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
+    # lexers of their own
+    "relay.view.rules.statement.commented_keys": {"_COMMENT"},
+    "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED", "_PIECES"},
+    "relay.view.rules.mariadb.statement.object_statements": {"_GENERATED"},
+    "relay.view.rules.targets.statement.source_statement": {"_TOKEN"},
+    "relay.audit.readiness.logged_statement": {"_TOKEN"},
+    # no statements: a column's type as servers show it, a dump's lines, characters of several bytes
+    "relay.schema_history.table_agreement": {"_COMMENT"},
+    "relay.view.seeding.sql_dump": {"_DATA"},
+    "relay.view.rules.statement.logged_query": {"_WIDE_CHARACTERS"},
+}
+"""Patterns about SQL outside of protocol/sql/, by module. The audits' patterns for Spark, which are Java's, are in none of these."""
+
+
+def test_patterns_about_sql_are_where_sql_is_read() -> None:
+    found: dict[str, set[str]] = {}
+    homes: dict[int, str] = {}
+    for place, (pattern, _searched) in sorted(
+        PATTERNS.items(), key=lambda item: not item[0].startswith("protocol.sql.")
+    ):
+        module, name, _number = place.rsplit(".", 2)
+        text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+        if (
+            SQL.search(text)
+            and homes.setdefault(id(pattern), module) == module
+            and not module.startswith("protocol.sql.")
+        ):
+            found.setdefault(module, set()).add(name)
+    assert found == READ_ELSEWHERE

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.control import Control, control_of
-from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.kind import Purpose, StatementKind, kind_of
 from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
 from relay.feed.rows.feed_place import FeedPlace
@@ -61,7 +61,6 @@ _NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
-_ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ def logged_changes(
         kind = kind_of(text.encode(), version)
         word = kind.verb.lower()
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version, tables, may_be_one):
+            for made in _definitions(one, start, end, sequence, version, kind, tables, may_be_one):
                 found.definitions += [*_in_other_case(made, tables, may_be_one), made]
                 tables.add(made.key)
         elif word == "truncate":
@@ -246,13 +245,15 @@ def _definitions(
     end: FeedPlace,
     sequence: int,
     version: str,
+    kind: StatementKind,
     tables: set[TableName],
     may_be_one: Callable[[], bool],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
-    hides = _HIDES.search(plain) if _ALTERS.match(plain) else None
+    alters = (kind.verb, kind.thing) == ("ALTER", "TABLE")
+    hides = _HIDES.search(plain) if alters else None
 
     def made(key: TableName, action: str, **more: Any) -> FedDefinition:
         return FedDefinition(
@@ -275,7 +276,7 @@ def _definitions(
         said = parse_ddl(text, schema, mode, version)
     except NotSure:
         names = defined_names(text.encode())
-        reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
+        reason = f"a statement that is not understood ({_begin(plain)})" if alters else ""
         for key in sorted(tables):
             same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
             if names is None or (key[1].lower() in names and same_schema):

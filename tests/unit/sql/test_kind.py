@@ -40,7 +40,7 @@ IN_KERNEL = {
         ("DROP USER u", StatementKind(Purpose.ACCOUNTS, "DROP", "USER")),
         ("REVOKE ALL ON *.* FROM u", StatementKind(Purpose.ACCOUNTS, "REVOKE")),
         ("SET /* x */ PASSWORD FOR u = 'x'", StatementKind(Purpose.ACCOUNTS, "SET", "PASSWORD")),
-        ("SET DEFAULT ROLE r TO u", StatementKind(Purpose.ACCOUNTS, "SET", "ROLE")),
+        ("SET DEFAULT ROLE r TO u", StatementKind(Purpose.ACCOUNTS, "SET", "DEFAULT ROLE")),
         ("SET @a = 1", StatementKind(Purpose.OTHER, "SET")),
         ("BEGIN NOT ATOMIC SELECT 1; END", StatementKind(Purpose.OTHER, "BEGIN")),
         ("ANALYZE TABLE t", StatementKind(Purpose.OTHER, "ANALYZE")),
