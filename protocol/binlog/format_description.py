@@ -1,6 +1,5 @@
 """Format_description and its forerunner Start_v3: what the rest of the file looks like."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +8,7 @@ from protocol.binlog.fields import Fields
 from protocol.binlog.header import EventHeader, decode_header
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed, Truncated
+from protocol.sql.server_version import version_numbers
 
 CHECKSUM_NONE: Final = 0
 CHECKSUM_CRC32: Final = 1
@@ -16,7 +16,6 @@ CHECKSUM_CRC32: Final = 1
 # MySQL from this version on puts the checksum algorithm and four checksum bytes at the end of the event; so does every
 # MariaDB that has events of its own.
 _MYSQL_WITH_CHECKSUM: Final = (5, 6, 1)
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 # Post-header lengths that Start_v3 implies, types 1 to 14.
 # Source: MySQL 5.1 `Format_description_log_event` ctor, case 3.
@@ -61,12 +60,6 @@ def is_of_mariadb(listed: int) -> bool:
     MariaDB may give it any (`--version`).
     """
     return listed >= EventType.ANNOTATE_ROWS
-
-
-def version_numbers(server_version: str) -> tuple[int, int, int]:
-    """The first three numbers of a version text: (5, 6, 24) for `5.6.24-log`, zeros where there are none."""
-    match = _VERSION.match(server_version)
-    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else (0, 0, 0)
 
 
 def has_checksum_field(server_version: str, listed: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.server_version import version_numbers
 
 _INNODB_IS_DEFAULT_SINCE: Final = (5, 5, 5)
 

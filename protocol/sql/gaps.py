@@ -18,7 +18,7 @@ GAPS: Final = {
 """By the names that patterns have for them: `gap` is at least one, `gaps` may be none; `between` is a gap before a keyword, where bytes
 above ASCII are blanks too. For re.DOTALL."""
 _LEAD: Final = re.compile(
-    rb"(?>(?:[\s(\x80-\xff]++|/\*(?!M?!).*?\*/|\*/|" + LINE_COMMENT_BYTES + rb")*)(?:/\*(M?)!(\d*))?", re.DOTALL
+    rb"(?>(?:[\s(\x80-\xff]++|/\*(?!M?!).*?\*/|\*/|" + LINE_COMMENT_BYTES + rb")*)(?:/\*(M?!)(\d*))?", re.DOTALL
 )
 """Bytes above ASCII are blanks in some character sets, as 0xA0 in latin1: a statement that ran begins with no other of them."""
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -55,7 +55,7 @@ def first_word_at(text: bytes, server_version: str = "") -> int:
 def _is_read(mark: str, digits: str, text: bytes, stop: int, server_version: str) -> bool:
     """Return whether the server reads the executable comment that ends at `stop`. Raises: NotSure."""
     try:
-        if mark and not server_version:
+        if mark == "M!" and not server_version:
             raise NotSure("a comment for MariaDB, and it is not known which server it was")
         return is_read(mark, digits, server_version)
     except NotSure:

@@ -1,14 +1,14 @@
 """The words of a statement, as the server that logged or sent it reads them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
 from protocol.columns.codes.column_codes import MOST_COLUMNS
 from protocol.errors import RelayError
+from protocol.sql.server_version import is_only_mysqls, version_id, version_numbers
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
@@ -18,19 +18,41 @@ _SINGLE, _DOUBLE = "'", '"'
 _STEP: Final = 1 << 16
 """So many characters at most does a pattern look at in one call: `re` holds the interpreter's lock, and all threads wait."""
 _PAIRS: Final = _STEP // 4
-_SPACE: Final = re.compile(rf"[ \t\r\n\f\v]{{1,{_STEP}}}+")
+_LONGEST_ROW: Final = 2 << 20
+"""Characters of a row that is folded. A longer one is read word by word."""
+_LONGEST_WORD: Final = 1024
 LINE_COMMENT: Final = r"(?:--(?=[\s\x00-\x1f]|\Z)|\#)[^\n]*+"
 """A pattern, for verbose ones too: a comment up to the end of its line."""
-_LINE: Final = re.compile(r"--(?=[\s\x00-\x1f]|\Z)|#")
-_LONGEST_WORD: Final = 1024
-_WORD: Final = re.compile(
-    rf"[0-9]{{0,{_LONGEST_WORD}}}+[A-Za-z_$\u0080-\uffff][0-9A-Za-z_$\u0080-\uffff]{{0,{_LONGEST_WORD}}}"
-)
+
+
+def _token(blank: str) -> re.Pattern[str]:
+    """blank: "" or one character, see `ReadAs`."""
+    beyond = {"": r"\u0080-\uffff", "\xa0": r"\u0080-\u009f\u00a1-\uffff", "\xff": r"\u0080-\u00fe\u0100-\uffff"}[blank]
+    inside = f"0-9A-Za-z_${beyond}"
+    return re.compile(
+        rf"""
+          (?P<space> [ \t\r\n\f\v{blank}]++ )
+        | (?P<long> [0-9]{{{_LONGEST_WORD}}} )
+        | (?P<hex> 0x(?=[0-9A-Fa-f]) )
+        | (?P<number> 0b[01]++(?![{inside}]) | (?:[0-9]++\.?+[0-9]*+|\.[0-9]++)[eE][+-]?+[0-9]++
+                    | [0-9]++\.[0-9]*+ | \.[0-9]++ | [0-9]++(?![{inside}]) )
+        | (?P<word> [0-9]*+[A-Za-z_${beyond}][{inside}]{{0,{_LONGEST_WORD}}} )
+        | (?P<quote> ['"`] )
+        | (?P<comment> /\* )
+        | (?P<close> \*/ )
+        | (?P<line> --(?=[\s\x00-\x1f]|\Z) | \# )
+        | (?P<symbol> . )
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+_TOKENS: Final = {blank: _token(blank) for blank in ("", "\xa0", "\xff")}
+_LEFT_OUT_AT_END: Final = " \t\r\n\f\v\0"
+"""Clients send a NUL along; servers leave it out at the end of a text, also before blanks, and refuse it anywhere else."""
+_WORD: Final = re.compile(rf"[0-9A-Za-z_$\u0080-\uffff]{{1,{_LONGEST_WORD + 1}}}")
 _HEX: Final = re.compile(rf"[0-9A-Fa-f]{{1,{_STEP}}}+")
-_TOO_LONG: Final = re.compile(rf"[0-9]{{{_LONGEST_WORD}}}")
-_NUMBER: Final = re.compile(r"0b[01]++(?![\w$])|(?:\d++\.?+\d*+|\.\d++)[eE][+-]?+\d++|\d++\.\d*+|\.\d++|\d++(?![\w$])")
-_IN_WORD: Final = re.compile(r"[\w$]")
-_CONDITIONAL: Final = re.compile(r"/\*(M?)!(\d*)")
+_MARK: Final = re.compile(r"/\*(?:(M?!)([0-9]*)|(\+))")
 _INSIDE: Final = {
     (mark, plain): re.compile(
         rf"(?>(?:[^{mark}]{{1,{_STEP}}}+|(?>(?:{mark}{mark}){{1,{_PAIRS}}})){{1,64}})"
@@ -41,8 +63,9 @@ _INSIDE: Final = {
     for mark in "'\"`"
     for plain in (True, False)
 }
-"""What may stand in a quotation, by its mark, and whether a backslash is only that."""
+"""The content of a quotation, by its mark, and whether a backslash is an ordinary character."""
 _ESCAPED: Final = {mark: re.compile(rf"{mark}{mark}|\\(.)", re.DOTALL) for mark in "'\"`"}
+_BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:
@@ -59,13 +82,20 @@ def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:
     )
 
 
-LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False, True) for other in (False, True)}
-"""One row of an INSERT that has literals only, with the comma behind it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
-_BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False, True) for other in (False, True)}
+"""One row of an INSERT that has literals only, with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
 
 
 class NotSure(RelayError):
-    """A statement of which it cannot be told for certain what it does."""
+    """A statement of which it cannot be told for certain what it does. at: the place in its text, where the lexer raised it."""
+
+    def __init__(self, why: str, at: int = 0) -> None:
+        super().__init__(why)
+        self.at = at
+
+
+class TooManyTokens(NotSure):
+    """A statement of more words, signs and comments than are looked at."""
 
 
 class TokenKind(Enum):
@@ -75,15 +105,15 @@ class TokenKind(Enum):
     NAME = "name"
     STRING = "string"
     NUMBER = "number"
+    VARIABLE = "variable"
     SYMBOL = "symbol"
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class SqlToken:
+class SqlToken(NamedTuple):
     """`text`: of names and strings without quotation marks and escapes. `upper`: of a word, else the symbol, else empty.
 
-    [start, stop): where it stands in the statement.
+    [start, stop): its place in the statement. VARIABLE: only `with_variables` makes them; `text` has the marks, as in `@@global.a`.
     """
 
     kind: TokenKind
@@ -93,103 +123,325 @@ class SqlToken:
     stop: int
 
 
+class SqlComment(NamedTuple):
+    """A comment between /* and */; [start, stop): its place, with its marks; its content begins at `body`.
+
+    mark: "!" or "M!" for servers, "+" of a hint, else empty. version: as it is written, such as 50000 or 100300; 0: none.
+    is_read: its content is a part of the statement, so its words are among the tokens. digits: how many the version has.
+    """
+
+    start: int
+    body: int
+    stop: int
+    mark: str
+    digits: str
+    is_read: bool
+
+    @property
+    def version(self) -> int:
+        """Of the servers that it is for; 0: of all."""
+        return int(self.digits or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAs:
+    """Under what a statement is read.
+
+    server_version: as "10.11.19-MariaDB-log"; "": not known, so a comment for some versions is not sure. any_server: comments for
+    servers are read, whichever versions they are for. folds_rows: of INSERT, rows of literals become a pair of brackets each run.
+    blank: a character beyond ASCII that is a blank, see `byte_text.blank_of`.
+
+    is_lenient: the text may have been cut: what has no end reaches to the end of the text, and nothing raises. most: of tokens and
+    comments.
+    """
+
+    server_version: str = ""
+    sql_mode: int = 0
+    any_server: bool = False
+    folds_rows: bool = False
+    blank: str = ""
+    is_lenient: bool = False
+    most: int = _MOST_TOKENS
+
+
+@dataclass(slots=True)
+class SqlText:
+    """A statement that is cut into words: `tokens` ends with one of kind END.
+
+    rows: [start, stop) of the runs of rows that are folded, each with its brackets and commas. is_whole: False where a lenient reading
+    stopped at its limit.
+    """
+
+    tokens: list[SqlToken]
+    comments: list[SqlComment]
+    rows: list[tuple[int, int]]
+    is_whole: bool = True
+
+
 def sql_tokens(text: str, sql_mode: int, server_version: str) -> list[SqlToken]:
-    """The tokens, with one of kind END behind them. What stands in comments for the server is there. Raises: NotSure."""
-    tokens: list[SqlToken] = []
-    for token in _tokens(text, bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES), server_version):
-        if len(tokens) >= _MOST_TOKENS:
-            raise NotSure("too long")
-        tokens.append(token)
-    tokens.append(SqlToken(TokenKind.END, "", "", len(text), len(text)))
-    return tokens
+    """The tokens, with one of kind END after them. The content of comments for the server is among them. Raises: NotSure."""
+    return sql_text(text, ReadAs(server_version, sql_mode)).tokens
 
 
-def _tokens(text: str, ansi: bool, plain: bool, server_version: str) -> Iterator[SqlToken]:
-    at, end, opened = 0, len(text), 0
-    while at < end:
-        one = text[at]
-        if (space := _SPACE.match(text, at)) is not None:
-            at = space.end()
-        elif _LINE.match(text, at) is not None:
-            line = text.find("\n", at)
-            at = line if line >= 0 else end
-        elif text.startswith("/*", at):
-            conditional = _CONDITIONAL.match(text, at)
-            if conditional is not None and is_read(conditional[1], conditional[2], server_version):
-                opened += 1
-                at = conditional.end()
+def sql_text(text: str, read_as: ReadAs) -> SqlText:
+    """The statement's words and comments. Raises: NotSure, where it is not lenient."""
+    reading = _Reading(text, read_as)
+    reading.run()
+    reading.tokens.append(SqlToken(TokenKind.END, "", "", len(text), len(text)))
+    return SqlText(reading.tokens, reading.comments, reading.rows, reading.is_whole)
+
+
+def tokens_inside(tokens: Iterable[SqlToken], comments: Iterable[SqlComment]) -> Iterator[int]:
+    """Yield the places of the tokens that are in any of these comments; both are in the order of the text."""
+    left = iter(comments)
+    following = next(left, None)
+    stop = 0
+    for at, token in enumerate(tokens):
+        while following is not None and following.start < token.start:
+            stop = max(stop, following.stop)
+            following = next(left, None)
+        if token.start < stop:
+            yield at
+
+
+def with_variables(tokens: list[SqlToken]) -> list[SqlToken]:
+    """The same tokens with @name, @'name' and @@scope.name as one token of kind VARIABLE each, where nothing is between the parts."""
+    made: list[SqlToken] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if token.upper == "@":
+            first = at
+            if tokens[at].upper == "@" and tokens[at].start == token.stop:
+                at += 1
+            while tokens[at].start == tokens[at - 1].stop and _continues(tokens[at - 1], tokens[at]):
+                at += 1
+            if at > first and tokens[at - 1].upper != "@":
+                text = "".join(one.text for one in tokens[first - 1 : at])
+                made.append(SqlToken(TokenKind.VARIABLE, text, "", token.start, tokens[at - 1].stop))
                 continue
-            close = text.find("*/", at + 2)
-            if close < 0 or (conditional is not None and "/*" in text[at + 2 : close]):
-                raise NotSure("a comment that does not end, or has others in it")
-            at = close + 2
-        elif opened and text.startswith("*/", at):
-            opened -= 1
-            at += 2
-        elif one in "'\"":
-            value, stop = _quoted(text, at, one, plain or (one == '"' and ansi))
-            if one == '"' and ansi:
-                yield SqlToken(TokenKind.NAME, value, "", at, stop)
+            at = first
+        made.append(token)
+    return made
+
+
+def _continues(before: SqlToken, token: SqlToken) -> bool:
+    """Whether the token belongs to the variable's name that `before` is a part of."""
+    if before.upper == "@":
+        return token.kind not in (TokenKind.SYMBOL, TokenKind.END) or token.upper == "."
+    if before.kind in (TokenKind.STRING, TokenKind.NAME):
+        return False
+    return token.upper == "." or token.kind in (TokenKind.WORD, TokenKind.NUMBER)
+
+
+def is_read(mark: str, digits: str, server_version: str) -> bool:
+    """Return whether the server reads the content of a comment with this mark, "!" or "M!", and version. Raises: NotSure."""
+    mariadb = "mariadb" in server_version.lower()
+    if mark == "M!" and not mariadb:
+        return False
+    if not digits:
+        return True
+    numbers = version_numbers(server_version)
+    if numbers == (0, 0, 0) or len(digits) not in (5, 6):
+        raise NotSure("a comment for some versions, and it is not known which the server has")
+    if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
+        raise NotSure("a comment whose version the server reads otherwise")
+    version = int(digits)
+    if mariadb and mark == "!" and is_only_mysqls(version):
+        return False
+    return version <= version_id(server_version)
+
+
+class _Reading:
+    """One pass over a text."""
+
+    def __init__(self, text: str, read_as: ReadAs) -> None:
+        self.tokens: list[SqlToken] = []
+        self.comments: list[SqlComment] = []
+        self.rows: list[tuple[int, int]] = []
+        self.is_whole = True
+        self._text = text
+        self._as = read_as
+        self._plain = bool(read_as.sql_mode & NO_BACKSLASH_ESCAPES)
+        self._ansi = bool(read_as.sql_mode & ANSI_QUOTES)
+        self._opened: list[int] = []
+        """Comments whose content is read: their places in `comments`."""
+        self._depth = 0
+        self._has_rows = False
+
+    def run(self) -> None:
+        """Reads the text to its end. Raises: NotSure."""
+        text, match = self._text, _TOKENS[self._as.blank].match
+        at, end, left = 0, len(text.rstrip(_LEFT_OUT_AT_END)), self._as.most
+        while at < end:
+            found = match(text, at, at + _STEP)
+            assert found is not None  # the last alternative takes any character
+            group, stop = found.lastgroup, found.end()
+            if group == "space":
+                at = stop
+                continue
+            if not left:
+                self.is_whole = False
+                if not self._as.is_lenient:
+                    raise TooManyTokens("too long", at)
+                break
+            left -= 1
+            if group == "word":
+                at = self._word(found[0], at, stop)
+            elif group == "number":
+                at = self._number(found[0], at, stop)
             else:
-                yield SqlToken(TokenKind.STRING, value, "", at, stop)
-            at = stop
-        elif one == "`":
-            value, stop = _quoted(text, at, "`", True)
-            yield SqlToken(TokenKind.NAME, value, "", at, stop)
-            at = stop
-        elif text.startswith("0x", at) and (stop := _hexadecimal(text, at)) > at:
-            yield SqlToken(TokenKind.NUMBER, text[at:stop], "", at, stop)
-            at = stop
-        elif one.isdigit() and _TOO_LONG.match(text, at) is not None:
-            raise NotSure("a number that is too long")
-        elif (found := _NUMBER.match(text, at, at + _STEP)) is not None:
-            yield SqlToken(TokenKind.NUMBER, found[0], "", at, found.end())
-            at = found.end()
-        elif (found := _WORD.match(text, at)) is not None:
-            if found.end() - at > _LONGEST_WORD:
-                raise NotSure("a word that is too long")
-            yield SqlToken(TokenKind.WORD, found[0], found[0].upper(), at, found.end())
-            at = found.end()
-        else:
-            yield SqlToken(TokenKind.SYMBOL, one, one, at, at + 1)
-            at += 1
-    if opened:
-        raise NotSure("a comment for the server that does not end")
+                at = _READERS[group or "symbol"](self, at, stop)
+        if self._opened:
+            self._not_sure("a comment for the server that does not end", self.comments[self._opened[-1]].start)
+            for place in self._opened:
+                self.comments[place] = self.comments[place]._replace(stop=end)
+
+    def _not_sure(self, why: str, at: int) -> None:
+        if not self._as.is_lenient:
+            raise NotSure(why, at)
+
+    def _word(self, word: str, at: int, stop: int) -> int:
+        if stop - at > _LONGEST_WORD:
+            self._not_sure("a word that is too long", at)
+        upper = word.upper()
+        if self._as.folds_rows and upper in ("VALUES", "VALUE") and not self._depth and self.tokens:
+            self._has_rows = self._has_rows or self.tokens[0].upper in ("INSERT", "REPLACE")
+        self.tokens.append(SqlToken(TokenKind.WORD, word, upper, at, stop))
+        return stop
+
+    def _number(self, number: str, at: int, stop: int) -> int:
+        if number[0] == "." and self.tokens and self.tokens[-1].kind is TokenKind.WORD and self.tokens[-1].stop == at:
+            # right after a name and a point a name begins, whatever its first character is: t.1a
+            self.tokens.append(SqlToken(TokenKind.SYMBOL, ".", ".", at, at + 1))
+            found = _WORD.match(self._text, at + 1)
+            assert found is not None  # a digit
+            return self._word(found[0], at + 1, found.end())
+        self.tokens.append(SqlToken(TokenKind.NUMBER, number, "", at, stop))
+        return stop
+
+    def _long_number(self, at: int, stop: int) -> int:
+        self._not_sure("a number that is too long", at)
+        return self._number(self._text[at:stop], at, stop)
+
+    def _hexadecimal(self, at: int, stop: int) -> int:
+        """A number such as 0x1F; a name such as 0x1Fg."""
+        while (found := _HEX.match(self._text, stop)) is not None:
+            stop = found.end()
+        if (word := _WORD.match(self._text, stop)) is None:
+            return self._number(self._text[at:stop], at, stop)
+        return self._word(self._text[at : word.end()], at, word.end())
+
+    def _symbol(self, at: int, stop: int) -> int:
+        one = self._text[at]
+        if self._as.folds_rows and one in "()":
+            if one == "(" and (run := self._literal_rows(at)) > at:
+                last = self._text.rindex(")", at, run)
+                self.rows.append((at, run))
+                self.tokens.append(SqlToken(TokenKind.SYMBOL, "(", "(", at, at + 1))
+                self.tokens.append(SqlToken(TokenKind.SYMBOL, ")", ")", last, last + 1))
+                return last + 1
+            self._depth += 1 if one == "(" else -1
+        self.tokens.append(SqlToken(TokenKind.SYMBOL, one, one, at, at + 1))
+        return at + 1
+
+    def _literal_rows(self, at: int) -> int:
+        """Where the rows of literals end that begin at `at`; `at`: there are none."""
+        if self._has_rows and not self._depth and self.tokens[-1].upper in ("VALUES", "VALUE", ","):
+            row = _LITERAL_ROWS[self._plain, self._ansi]
+            while (found := row.match(self._text, at, at + _LONGEST_ROW)) is not None:
+                at = found.end()
+        return at
+
+    def _line(self, at: int, stop: int) -> int:
+        line = self._text.find("\n", at)
+        return line if line >= 0 else len(self._text)
+
+    def _close(self, at: int, stop: int) -> int:
+        if not self._opened:
+            return self._symbol(at, at + 1)  # a product's sign, and perhaps a comment after it
+        place = self._opened.pop()
+        self.comments[place] = self.comments[place]._replace(stop=stop)
+        return stop
+
+    def _comment(self, at: int, stop: int) -> int:
+        found = _MARK.match(self._text, at)
+        if found is not None and found[1] and self._is_read(found[1], found[2], at):
+            self._opened.append(len(self.comments))
+            self.comments.append(SqlComment(at, found.end(), 0, found[1], found[2], True))
+            return found.end()
+        is_plain = found is None or found[3] or (found[1] == "M!" and not self._is_of_mariadb)
+        end = self._comment_stop(at, at + 2, 0 if is_plain else 1)
+        mark, digits = ("", "") if found is None else (found[3] or found[1], found[2] or "")
+        self.comments.append(SqlComment(at, found.end() if found else stop, end, mark, digits, False))
+        return end
+
+    def _comment_stop(self, start: int, at: int, nested: int) -> int:
+        """Where a comment ends whose content is not read. nested: so many levels of comments inside are passed over whole, as servers
+        do in comments for others (MySQL's `consume_comment`)."""
+        while (close := self._text.find("*/", at)) >= 0:
+            inner = self._text.find("/*", at, close) if nested else -1
+            if inner < 0:
+                return close + 2
+            at = self._comment_stop(start, inner + 2, nested - 1)
+        self._not_sure("a comment that does not end", start)
+        return len(self._text)
+
+    @property
+    def _is_of_mariadb(self) -> bool:
+        return "mariadb" in self._as.server_version.lower()
+
+    def _is_read(self, mark: str, digits: str, at: int) -> bool:
+        """Whether the server reads the content of a comment with this mark and version. Raises: NotSure."""
+        if self._as.any_server:
+            return True
+        try:
+            return is_read(mark, digits, self._as.server_version)
+        except NotSure as error:
+            self._not_sure(str(error), at)
+            return int(digits) <= version_id(self._as.server_version)
+
+    def _quotation(self, at: int, stop: int) -> int:
+        mark = self._text[at]
+        is_name = mark == "`" or (mark == _DOUBLE and self._ansi)
+        value, stop = self._quoted(at, mark, self._plain or is_name)
+        self.tokens.append(SqlToken(TokenKind.NAME if is_name else TokenKind.STRING, value, "", at, stop))
+        return stop
+
+    def _quoted(self, at: int, mark: str, plain: bool) -> tuple[str, int]:
+        """The content that is quoted from `at` on, and where it ends. `plain`: a backslash is an ordinary character."""
+        text, inside = self._text, _INSIDE[mark, plain]
+        at += 1
+        last = at
+        while (found := inside.match(text, last)) is not None:
+            last = found.end()
+        stop = last + 1
+        if not text.startswith(mark, last):
+            self._not_sure("a quotation that does not end", at - 1)
+            stop = last = len(text)
+        if plain or (backslashes := text.count("\\", at, last)) == 0:
+            return text[at:last].replace(mark + mark, mark), stop
+        if backslashes + text.count(mark, at, last) > _MOST_PIECES:
+            self._not_sure("too long", at - 1)
+            return text[at:last], stop
+        made: list[str] = []
+        for escape in _ESCAPED[mark].finditer(text, at, last):
+            made += (text[at : escape.start()], _unescaped(escape))
+            at = escape.end()
+        return "".join((*made, text[at:last])), stop
 
 
-def _hexadecimal(text: str, at: int) -> int:
-    """Where a number such as 0x1F ends that begins at `at`; `at`, where there is none."""
-    stop = at + 2
-    while (found := _HEX.match(text, stop)) is not None:
-        stop = found.end()
-    return at if stop == at + 2 or _IN_WORD.match(text, stop) is not None else stop
-
-
-def quotation_stop(text: str, at: int, plain: bool) -> int:
-    """Where the quotation ends that begins at `at` with its mark. `plain`: a backslash is only that. Raises: NotSure."""
-    mark = text[at]
-    inside = _INSIDE[mark, plain]
-    at += 1
-    while (found := inside.match(text, at)) is not None:
-        at = found.end()
-    if not text.startswith(mark, at):
-        raise NotSure("a quotation that does not end")
-    return at + 1
-
-
-def _quoted(text: str, at: int, mark: str, plain: bool) -> tuple[str, int]:
-    """What is quoted from `at` on, and where it ends. `plain`: a backslash is only that."""
-    stop = quotation_stop(text, at, plain)
-    at += 1
-    if plain or (backslashes := text.count("\\", at, stop)) == 0:
-        return text[at : stop - 1].replace(mark + mark, mark), stop
-    if backslashes + text.count(mark, at, stop) > _MOST_PIECES:
-        raise NotSure("too long")
-    made: list[str] = []
-    for escape in _ESCAPED[mark].finditer(text, at, stop - 1):
-        made += (text[at : escape.start()], _unescaped(escape))
-        at = escape.end()
-    return "".join((*made, text[at : stop - 1])), stop
+_READERS: Final = {
+    "quote": _Reading._quotation,
+    "comment": _Reading._comment,
+    "close": _Reading._close,
+    "line": _Reading._line,
+    "hex": _Reading._hexadecimal,
+    "long": _Reading._long_number,
+    "symbol": _Reading._symbol,
+}
+"""By the groups of the pattern; words and numbers, of which there are most, are read without it."""
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -197,21 +449,3 @@ def _unescaped(escape: re.Match[str]) -> str:
     if following is None:
         return escape[0][0]
     return escape[0] if following in "%_" else _BACKSLASHED.get(following, following)
-
-
-def is_read(mark: str, digits: str, server_version: str) -> bool:
-    """Return whether the server reads the content of a comment that begins with /*! or /*M! and a version. Raises: NotSure."""
-    mariadb = "mariadb" in server_version.lower()
-    if mark and not mariadb:
-        return False
-    if not digits:
-        return True
-    numbers = version_numbers(server_version) if server_version else (0, 0, 0)
-    if numbers == (0, 0, 0) or len(digits) not in (5, 6):
-        raise NotSure("a comment for some versions, and it is not known which the server has")
-    if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
-        raise NotSure("a comment whose version the server reads otherwise")
-    version = int(digits)
-    if mariadb and not mark and 50700 <= version <= 99999:
-        return False
-    return version <= numbers[0] * 10000 + numbers[1] * 100 + numbers[2]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from protocol.errors import Malformed, StatementRefused
+from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.position import binlog_number
 from protocol.statements.answers import Answer
 from protocol.statements.expression.expressions import Statement
@@ -27,9 +27,6 @@ from protocol.statements.session.refusals import shown
 SCHEMA: Final = "binlog_relay"
 _FIRST_POSITION: Final = 4
 # ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NO_OF_ARGS, ER_WRONG_ARGUMENTS.
-_NO_SUCH_PROCEDURE: Final = 1305
-_WRONG_COUNT: Final = 1318
-_WRONG_ARGUMENTS: Final = 1210
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def _view_find(arguments: Sequence[object]) -> Request:
         return FindViewPlace(view, "gtid", text)
     if by.lower() not in ("source", "view") or len(arguments) != 4:
         raise StatementRefused(
-            _WRONG_ARGUMENTS,
+            ErrorCode.ER_WRONG_ARGUMENTS,
             "Incorrect arguments to view_find: write (view, 'source' or 'view', file, position), or (view, 'gtid', 'uuid:number')",
         )
     file = _binlog("view_find", text)
@@ -77,7 +74,7 @@ def _binlog(procedure: str, argument: object) -> str:
     try:
         binlog_number(str(argument))
     except Malformed as error:
-        raise StatementRefused(_WRONG_ARGUMENTS, f"Incorrect arguments to {procedure}: {error}") from None
+        raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, f"Incorrect arguments to {procedure}: {error}") from None
     return str(argument)
 
 
@@ -99,19 +96,22 @@ def call(statement: Statement, captured: Captured) -> Answer:
     if procedure is None:
         known = ", ".join(f"{SCHEMA}.{known}" for known in _PROCEDURES)
         full = shown(f"{schema}.{name}" if schema else name, 64)
-        raise StatementRefused(_NO_SUCH_PROCEDURE, f"PROCEDURE {full} does not exist; binlog-relay has {known}")
+        raise StatementRefused(
+            ErrorCode.ER_SP_DOES_NOT_EXIST, f"PROCEDURE {full} does not exist; binlog-relay has {known}"
+        )
     arguments = _arguments(statement, rest)
     if not procedure.least <= len(arguments) <= len(procedure.arguments):
         expected = f"{procedure.least} to {len(procedure.arguments)}"
         raise StatementRefused(
-            _WRONG_COUNT,
+            ErrorCode.ER_SP_WRONG_NO_OF_ARGS,
             f"Incorrect number of arguments for PROCEDURE {SCHEMA}.{name.lower()}; expected {expected}, got {len(arguments)}",
         )
     for number, (argument, wanted) in enumerate(zip(arguments, procedure.arguments, strict=False), start=1):
         if not isinstance(argument, wanted):
             kind = "text" if wanted is str else "number"
             raise StatementRefused(
-                _WRONG_ARGUMENTS, f"Incorrect arguments to {name.lower()}: argument {number} is to be a {kind}"
+                ErrorCode.ER_WRONG_ARGUMENTS,
+                f"Incorrect arguments to {name.lower()}: argument {number} is to be a {kind}",
             )
     return procedure.make(arguments)
 

@@ -2,15 +2,13 @@
 
 from typing import Final
 
-from protocol.errors import StatementRefused
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.statements import Done, Notice
 from protocol.statements.binlog_statements import FLUSHED
 from protocol.statements.requests import Flush
 from relay.admin.refusals import not_here
 from relay.admin.surroundings import Connections
 
-_PARSE_ERROR: Final = 1064
-_UNKNOWN_ERROR: Final = 1105
 _NOTHING_TO_DO: Final = frozenset(
     (
         "RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "TABLE", "USER_RESOURCES",
@@ -34,7 +32,7 @@ def flush(request: Flush, connections: Connections) -> Done:
             if part in FLUSHED:
                 raise not_here(f"there is nothing here that FLUSH {part} could be done to")
             raise StatementRefused(
-                _PARSE_ERROR, f"You have an error in your SQL syntax; no server has FLUSH {part[:64]}"
+                ErrorCode.ER_PARSE_ERROR, f"You have an error in your SQL syntax; no server has FLUSH {part[:64]}"
             )
     notices = []
     for part in request.what:
@@ -43,5 +41,7 @@ def flush(request: Flush, connections: Connections) -> Done:
         elif part == "HOSTS":
             connections.forgive_logins()
         else:
-            notices.append(Notice("Note", _UNKNOWN_ERROR, f"binlog-relay has nothing to do for FLUSH {part}"))
+            notices.append(
+                Notice("Note", ErrorCode.ER_UNKNOWN_ERROR, f"binlog-relay has nothing to do for FLUSH {part}")
+            )
     return Done(tuple(notices))

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocol.errors import StatementRefused
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.position import binlog_number
 from protocol.statements import Done, Notice
-from relay.admin.refusals import ConsoleError
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
@@ -66,7 +65,7 @@ async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -
     if place is None:
         has = f"{held[0].file.name} to {held[-1].file.name}" if held else "no file yet"
         raise StatementRefused(
-            ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
+            ErrorCode.ER_UNKNOWN_TARGET_BINLOG,
             f"Target log not found in binlog index: binlog-relay holds {has}",
         )
     return await _carry_out(archive, held[:place], readers, reason)
@@ -97,11 +96,11 @@ def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Reade
                 f"file {file.name} was not purged because it was being read by {len(readers)} thread(s), purged only "
                 f"{gone + number} out of {gone + len(wanted)} files. Read by {_named(readers)}"
             )
-            notice = Notice("Warning", ConsoleError.ER_WARN_PURGE_LOG_IN_USE, text)
+            notice = Notice("Warning", ErrorCode.ER_WARN_PURGE_LOG_IN_USE, text)
             return Purge(tuple(wanted[:number]), (notice,))
         if number == len(held) - 1:
             text = f"file {file.name} was not purged because it is the active log file."
-            notice = Notice("Warning", ConsoleError.ER_WARN_PURGE_LOG_IS_ACTIVE, text)
+            notice = Notice("Warning", ErrorCode.ER_WARN_PURGE_LOG_IS_ACTIVE, text)
             return Purge(tuple(wanted[:number]), (notice,))
     return Purge(tuple(wanted), ())
 
@@ -163,11 +162,9 @@ async def _carry_out(archive: Archive, wanted: Sequence[GenerationFile], readers
             gone += len(names)
     except ArchiveMisuse as error:
         raise StatementRefused(
-            ConsoleError.ER_LOG_IN_USE, f"A purgeable log is in use, will not purge: {error.what}"
+            ErrorCode.ER_LOG_IN_USE, f"A purgeable log is in use, will not purge: {error.what}"
         ) from error
     except ArchiveError as error:
-        raise StatementRefused(
-            ConsoleError.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}"
-        ) from error
+        raise StatementRefused(ErrorCode.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}") from error
     finally:
         await archive.forget_emptied()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.resultset import Rows, Value
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.dialect import Dialect
@@ -25,8 +26,6 @@ from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.upstream.source.source_status import SourceStatus
 from relay.view.stops.view_stop import ViewStop
 
-_ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
-_NOT_TRANSLATED: Final = 1105  # ER_UNKNOWN_ERROR
 _NO_GTIDS: Final = GtidVariables()
 _DISABLED: Final = "disabled"
 _VERIFYING: Final = ("verify_ca", "verify_identity")
@@ -50,9 +49,9 @@ class ReplicaFacts:
     def sql_error(self) -> tuple[int, str]:
         """Why nothing more is published: number and text; 0: nothing is wrong."""
         if self.failure is not None:
-            return _ARCHIVE_ERROR, str(self.failure)
+            return ErrorCode.ER_SLAVE_RELAY_LOG_WRITE_FAILURE, str(self.failure)
         if self.view_stop is not None:
-            return self.view_stop.reason.error or _NOT_TRANSLATED, self.view_stop.message
+            return self.view_stop.reason.error or ErrorCode.ER_UNKNOWN_ERROR, self.view_stop.message
         return 0, ""
 
 

@@ -7,17 +7,15 @@ started; what it has attached to is kept, but for a password, and the answer say
 from collections.abc import Mapping
 from typing import Final
 
-from protocol.errors import StatementRefused
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.statements import Done, Notice
 from protocol.statements.requests import ChangeSource, ChangeValue, StartReplica, StopReplica, Thread
 from protocol.statements.session.refusals import shown
 from relay.admin.dialect import Dialect
-from relay.admin.refusals import ConsoleError, not_here
+from relay.admin.refusals import not_here
 from relay.admin.surroundings import Source
 from relay.upstream.control import SourceChange
 
-_WRONG_ARGUMENTS: Final = 1210
-_UNKNOWN_ERROR: Final = 1105
 _SQL_ONLY: Final = frozenset[Thread]({"SQL"})
 
 # Options that say what the relay does anyway: option -> values that are taken. Any other value is refused.
@@ -50,12 +48,10 @@ def check_channel(channel: str, dialect: Dialect) -> None:
     if not channel:
         return
     if dialect.is_mariadb:
-        raise StatementRefused(
-            ConsoleError.ER_WARN_NO_MASTER_INFO, f"There is no master connection '{shown(channel, 64)}'"
-        )
+        raise StatementRefused(ErrorCode.WARN_NO_MASTER_INFO, f"There is no master connection '{shown(channel, 64)}'")
     word = dialect.replica_word.capitalize()
     raise StatementRefused(
-        ConsoleError.ER_SLAVE_CHANNEL_DOES_NOT_EXIST, f"{word} channel '{shown(channel, 64)}' does not exist."
+        ErrorCode.ER_SLAVE_CHANNEL_DOES_NOT_EXIST, f"{word} channel '{shown(channel, 64)}' does not exist."
     )
 
 
@@ -83,12 +79,12 @@ async def start_replica(source: Source, request: StartReplica, dialect: Dialect)
 def _was(dialect: Dialect, *, running: bool) -> Notice:
     """The note of a statement that found nothing to do, as this server words it."""
     if dialect.is_mysql(5, 7):
-        number = ConsoleError.ER_SLAVE_CHANNEL_WAS_RUNNING if running else ConsoleError.ER_SLAVE_CHANNEL_WAS_NOT_RUNNING
+        number = ErrorCode.ER_SLAVE_CHANNEL_WAS_RUNNING if running else ErrorCode.ER_SLAVE_CHANNEL_WAS_NOT_RUNNING
         state = "already running" if running else "already stopped"
         return Notice("Note", number, f"Replication thread(s) for channel '' are {state}.")
     if running:
-        return Notice("Note", ConsoleError.ER_SLAVE_WAS_RUNNING, "Slave is already running")
-    return Notice("Note", ConsoleError.ER_SLAVE_WAS_NOT_RUNNING, "Slave already has been stopped")
+        return Notice("Note", ErrorCode.ER_SLAVE_WAS_RUNNING, "Slave is already running")
+    return Notice("Note", ErrorCode.ER_SLAVE_WAS_NOT_RUNNING, "Slave already has been stopped")
 
 
 async def change_source(source: Source, request: ChangeSource, dialect: Dialect) -> Done:
@@ -100,27 +96,29 @@ async def change_source(source: Source, request: ChangeSource, dialect: Dialect)
     try:
         await source.change(change)
     except StatementRefused as error:
-        if error.number == ConsoleError.ER_SLAVE_MUST_STOP:
+        if error.number == ErrorCode.ER_SLAVE_MUST_STOP:
             raise _must_stop(dialect) from error
         raise
-    notices = [Notice("Warning", _UNKNOWN_ERROR, f"binlog-relay does not use {name}") for name in ignored]
-    notices.append(Notice("Note", _UNKNOWN_ERROR, _KEPT_WITH_PASSWORD if change.password is not None else _KEPT))
+    notices = [Notice("Warning", ErrorCode.ER_UNKNOWN_ERROR, f"binlog-relay does not use {name}") for name in ignored]
+    notices.append(
+        Notice("Note", ErrorCode.ER_UNKNOWN_ERROR, _KEPT_WITH_PASSWORD if change.password is not None else _KEPT)
+    )
     return Done(tuple(notices))
 
 
 def _must_stop(dialect: Dialect) -> StatementRefused:
     if dialect.is_mariadb:
         text = "This operation cannot be performed as you have a running slave ''; run STOP SLAVE '' first"
-        return StatementRefused(ConsoleError.ER_SLAVE_MUST_STOP, text)
+        return StatementRefused(ErrorCode.ER_SLAVE_MUST_STOP, text)
     if dialect.is_mysql(5, 7):
         word = dialect.replica_word
         text = (
             f"This operation cannot be performed with a running {word} io thread; "
             f"run STOP {word.upper()} IO_THREAD FOR CHANNEL '' first."
         )
-        return StatementRefused(ConsoleError.ER_SLAVE_IO_THREAD_MUST_STOP, text)
+        return StatementRefused(ErrorCode.ER_SLAVE_CHANNEL_IO_THREAD_MUST_STOP, text)
     text = "This operation cannot be performed with a running slave; run STOP SLAVE first"
-    return StatementRefused(ConsoleError.ER_SLAVE_MUST_STOP, text)
+    return StatementRefused(ErrorCode.ER_SLAVE_MUST_STOP, text)
 
 
 def source_change(options: Mapping[str, ChangeValue]) -> tuple[SourceChange, list[str]]:
@@ -154,7 +152,7 @@ def source_change(options: Mapping[str, ChangeValue]) -> tuple[SourceChange, lis
 
 
 def _wrong(name: str, expected: str) -> StatementRefused:
-    return StatementRefused(_WRONG_ARGUMENTS, f"Incorrect arguments to {name}: {expected} is expected")
+    return StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, f"Incorrect arguments to {name}: {expected} is expected")
 
 
 def _text(left: dict[str, ChangeValue], name: str) -> str | None:

@@ -30,7 +30,6 @@ from relay.archive.recovery.recovery import Recovered, Recovery
 from relay.archive.recovery.reopening import recover_again
 from relay.archive.storage.archive_errors import (
     ArchiveMisuse,
-    ArchiveQueueFull,
     ArchiveWriteError,
 )
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
@@ -422,7 +421,7 @@ class Generation:
     def append(self, run: Run) -> None:
         """Queues `run` for the current file; it must follow what was queued before.
 
-        Raises: ArchiveMisuse, ArchiveQueueFull, ArchiveWriteError (the writer has failed; `reopen_writer` first).
+        Raises: ArchiveMisuse, also where the queue is full; ArchiveWriteError (the writer has failed; `reopen_writer` first).
         """
         self._writable()
         size = len(run.data)
@@ -434,7 +433,7 @@ class Generation:
                 offset=self._append_at,
             )
         if self.queued_bytes + size > self.queue_limit_bytes and self.queued_bytes:
-            raise ArchiveQueueFull(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
+            raise ArchiveMisuse(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
         self._append_at = run.position
         self.publication.queued_bytes += size
         self._writer.put(run)

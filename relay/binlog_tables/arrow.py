@@ -18,6 +18,7 @@ from relay.binlog_tables.decode.levels import read_split
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.places import Places, parsed_position
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import CHANGES, LEVELS, arrow_schema, known_columns
 from relay.binlog_tables.plan.wanted import Wanted, keep_times
 from relay.binlog_tables.plan.whole_read import EXECUTED, OF_FILES, ONCE, OVERLAPS, WholeRead, splits_of_read
@@ -65,7 +66,7 @@ def read(
     `schema.table`, for what is of it alone; what is wrong where nobody knows of which table is there, too. [start, end):
     FILE:POSITION, both between two transactions. Level changes needs a table, and has its columns, typed.
 
-    Raises: ValueError for what cannot be; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
+    Raises: ReadRefused for what cannot be; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
     BinlogUnreadable, with `keeps` FileLost.
     """
     of_rows = "rows" if level == CHANGES else level
@@ -81,11 +82,11 @@ def read(
     )
     mode = more.get("mode", "permissive")
     if mode not in _MODES:
-        raise ValueError(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
+        raise ReadRefused(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
     failfast, keeps = mode == "failfast", more.get("keeps", False)
     if level == CHANGES:
         if table is None or more.get("where"):
-            raise ValueError("level changes is of one table: table is SCHEMA.TABLE, and where is for other levels")
+            raise ReadRefused("level changes is of one table: table is SCHEMA.TABLE, and where is for other levels")
         return _changes(whole, table, columns, failfast=failfast, keeps=keeps)
     names = _columns(level, columns)
     texts = _texts(level, table, more.get("where", {}))
@@ -151,20 +152,20 @@ def oldest(path: Paths) -> str:
 def newest(path: Paths, start: str | None = None, *, max_bytes: int | None = None) -> str:
     """The end of the last whole transaction, as FILE:POSITION; with `start` and `max_bytes`, as much behind `start` as that lets.
 
-    A transaction comes whole, also one that is larger. Raises: NothingToRead, PositionGone, OSError, ValueError.
+    A transaction comes whole, also one that is larger. Raises: NothingToRead, PositionGone, OSError, ReadRefused.
     """
     places, begin = Places(_paths(path)), _position("start", start)
     if max_bytes is None:
         return str(places.newest(begin))
     if begin is None or max_bytes < 1:
-        raise ValueError("max_bytes is a number of bytes behind start")
+        raise ReadRefused("max_bytes is a number of bytes behind start")
     return str(places.reached(begin, max_bytes))
 
 
 def sequence_of(path: Paths, position: str) -> int | None:
     """The sequence of a transaction that begins at FILE:POSITION; None where names do not tell an order.
 
-    Raises: NothingToRead, PositionGone, OSError, ValueError, SequenceTooLarge.
+    Raises: NothingToRead, PositionGone, OSError, ReadRefused.
     """
     place = _position("position", position)
     return None if place is None else Places(_paths(path)).sequence(place)
@@ -174,18 +175,18 @@ def _paths(path: Paths) -> tuple[str, ...]:
     several = [path] if isinstance(path, str | os.PathLike) else path
     paths = tuple(os.fspath(one) for one in several)
     if not paths or not all(paths):
-        raise ValueError("nothing to read is named: path is an archive, a directory of binlogs, a pattern or a binlog")
+        raise ReadRefused("nothing to read is named: path is an archive, a directory of binlogs, a pattern or a binlog")
     return paths
 
 
 def _columns(level: str, columns: Sequence[str] | None) -> tuple[str, ...]:
     if level not in LEVELS:
-        raise ValueError(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
+        raise ReadRefused(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
     known = known_columns(level)
     names = tuple(LEVELS[level] if columns is None else columns)
     for name in names:
         if name not in known:
-            raise ValueError(f"level {level} has no column {name!r}; it has {', '.join(known)}")
+            raise ReadRefused(f"level {level} has no column {name!r}; it has {', '.join(known)}")
     return names
 
 
@@ -195,12 +196,12 @@ def _texts(level: str, table: str | None, where: Mapping[str, Collection[str]]) 
     found: dict[str, frozenset[str]] = {}
     for name, values in where.items():
         if name not in texts:
-            raise ValueError(f"where has {name!r}; level {level} can be filtered on {', '.join(sorted(texts))}")
+            raise ReadRefused(f"where has {name!r}; level {level} can be filtered on {', '.join(sorted(texts))}")
         found[name] = frozenset([values] if isinstance(values, str) else values)
     if table is not None:
         schema, _, name = table.partition(".")
         if not schema or not name or "table" not in texts or {"schema", "table"}.intersection(where):
-            raise ValueError(
+            raise ReadRefused(
                 f"table is {table!r}; it takes SCHEMA.TABLE, in levels that have a table, and no such names in where"
             )
         found |= {"schema": frozenset([schema]), "table": frozenset([name])}
@@ -223,7 +224,7 @@ def _time(name: str, value: datetime | str | None) -> datetime | None:
     try:
         time = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError(
+        raise ReadRefused(
             f"{name} is {value!r}; it takes a time like 2026-01-31T23:59:59, of UTC or with a zone"
         ) from None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
@@ -231,7 +232,7 @@ def _time(name: str, value: datetime | str | None) -> datetime | None:
 
 def _overlap(level: str, overlap: str | None) -> str:
     if overlap is not None and (overlap not in OVERLAPS or level in OF_FILES):
-        raise ValueError(
+        raise ReadRefused(
             f"overlap is {overlap!r} of level {level}; it is one of {', '.join(OVERLAPS)}, but for {', '.join(OF_FILES)}"
         )
     return overlap or ONCE
@@ -242,5 +243,5 @@ def _position(name: str, text: str | None) -> Position | None:
         return None
     place = parsed_position(text)
     if place is None:
-        raise ValueError(f"{name} is {text!r}; it takes FILE:POSITION")
+        raise ReadRefused(f"{name} is {text!r}; it takes FILE:POSITION")
     return place

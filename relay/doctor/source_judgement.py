@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.printable import printable
+from protocol.sql.server_version import version_numbers
 from relay.archive.storage.files import UUID_NAME
 from relay.config import Config, ServerSource
 from relay.doctor.doctor_line import DoctorLine, Level
@@ -106,7 +107,7 @@ class _Judgement:
             yield self.line("least_privilege", "warning", text, cure)
 
     def version(self) -> DoctorLine:
-        number = version_number(self._answers.version)
+        number = version_numbers(self._answers.version)[:2]
         shown = f"{'MariaDB' if self._answers.flavour == 'mariadb' else 'MySQL'} {self._answers.version}"
         oldest, newest = _TRIED[self._answers.flavour]
         if oldest <= number <= newest:
@@ -115,7 +116,7 @@ class _Judgement:
         return self.line("version", "warning", text, "See SUPPORT.md; try it with a copy of the source first.")
 
     def views(self, config: Config) -> Iterator[DoctorLine]:
-        number = version_number(self._answers.version)
+        number = version_numbers(self._answers.version)[:2]
         for view in config.views:
             target = tuple(int(part) for part in view.target.removeprefix("mysql-").split("."))
             check = f"view {view.name}"
@@ -396,13 +397,6 @@ def clock_line(about: str, answers: ServerAnswers, who: str) -> DoctorLine:
         return DoctorLine(about, "clock", "ok", text)
     cure = "Let both machines keep time by NTP (timedatectl, chronyc tracking)."
     return DoctorLine(about, "clock", "warning", f"{text}: lag in seconds is wrong by that", cure)
-
-
-def version_number(version: str) -> tuple[int, int]:
-    """(major, minor); zeros where it has none."""
-    parts = [part for part in version.split("-")[0].split(".")[:2] if part.isdigit()]
-    major, minor = (*map(int, parts), 0, 0)[:2]
-    return major, minor
 
 
 def shown_bytes(count: float) -> str:

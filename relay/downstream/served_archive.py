@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ErrorCode
+from protocol.sql.server_version import version_numbers
 from protocol.statements import SourceFacts
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation

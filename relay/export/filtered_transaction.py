@@ -13,6 +13,7 @@ from protocol.binlog.layout import HEADER_SIZE, TYPE_AT
 from protocol.binlog.query import decode_execute_load_query, decode_query, decode_query_compressed
 from protocol.binlog.rows_event import ROWS_EVENTS, STATEMENT_END, decode_rows_event
 from protocol.binlog.statement_text import one_line
+from protocol.binlog.status_variables import SQL_MODE, known_values
 from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.xa_prepare import decode_xa_prepare
 from protocol.sql.control import Control, control_of
@@ -287,7 +288,10 @@ class FilteredTransaction:
         text = query.text
         if self._is_part(event, text):
             return
-        about = self._choice.is_about(query.schema.decode("utf-8", "replace"), text, self._format.server_version)
+        sql_mode = int.from_bytes(known_values(query.status_variables).get(SQL_MODE, b""), "little")
+        about = self._choice.is_about(
+            query.schema.decode("utf-8", "replace"), text, sql_mode, self._format.server_version
+        )
         self._list(event.offset, about, one_line(text[: 4 * _SHOWN_CHARACTERS]))
         if about or (about is None and self._keeps_undecided):
             self._add(KeptEvent(event.offset, event.size))

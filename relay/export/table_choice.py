@@ -39,7 +39,7 @@ class TableChoice:
         """Whether rows of this table are exported."""
         return (schema, table) in self.tables or (schema, _ALL) in self.tables
 
-    def is_about(self, default_schema: str, text: bytes, server_version: str) -> bool | None:
+    def is_about(self, default_schema: str, text: bytes, sql_mode: int, server_version: str) -> bool | None:
         """Whether a statement defines or empties one of the tables, by the words in it; None: that cannot be told.
 
         Too much is taken for being about one rather than too little: a statement that names one of them beside others is.
@@ -47,7 +47,7 @@ class TableChoice:
         kind = kind_of(text, server_version)
         if kind.purpose is Purpose.UNSURE or not kind.may_commit:
             return None
-        words = defined_names(text)
+        words = defined_names(text, sql_mode)
         if words is None:
             return None
         for schema, table in self.tables:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.server_version import version_numbers
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop

@@ -66,7 +66,7 @@ class LeftOutFile:
 class MirrorPass:
     """Knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
 
-    Its methods raise: PrefixTaken and other MirrorRefused; ObjectStoreError; OSError; CopyStopped.
+    Its methods raise: MirrorRefused; ObjectStoreError; OSError; CopyStopped.
     """
 
     def __init__(

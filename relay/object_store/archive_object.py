@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
-from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy, PrefixTaken
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.unknown_place import refuse_unknown
 
@@ -131,7 +131,7 @@ class Ownership:
         return self._mine.term
 
     def claim(self) -> None:
-        """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
+        """Takes the place, if nobody else has it. Raises: PrefixBusy and other MirrorRefused; ObjectStoreError."""
         with self._lock:
             found = read_archive_object(self._store)
             if found is None:
@@ -171,7 +171,7 @@ class Ownership:
     def renew(self) -> None:
         """Says again that this process writes, when it is time.
 
-        Raises: PrefixBusy, PrefixTaken; MirrorRefused; ObjectStoreError.
+        Raises: PrefixBusy and other MirrorRefused; ObjectStoreError.
         """
         with self._lock:
             if time.monotonic() - self._written_s >= RENEWED_S:
@@ -212,7 +212,7 @@ class Ownership:
             self._mine = replace(self._mine, is_whole=True)
         url = self._store.url()
         if found.archive != self._mine.archive or found.source != self._mine.source:
-            raise PrefixTaken(
+            raise MirrorRefused(
                 f"{url} is the copy of another archive: {found.source!r} of the relay {found.archive}, written by {found.host}; this "
                 f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE} If this relay goes on with that archive, "
                 "under another server_uuid: docs/TIERS.md, `archive claim`."

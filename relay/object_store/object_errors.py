@@ -61,9 +61,5 @@ class MirrorRefused(RelayError):
     exit_code = ExitCode.WRONG_USE
 
 
-class PrefixTaken(MirrorRefused):
-    """Another archive is in this place of the bucket."""
-
-
 class PrefixBusy(MirrorRefused):
     """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""

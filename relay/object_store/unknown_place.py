@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Final
 
-from relay.object_store.object_errors import PrefixTaken
+from relay.object_store.object_errors import MirrorRefused
 from relay.object_store.object_store import ObjectStore
 
 _MOST_LOOKED_AT: Final = 1000
@@ -14,10 +14,10 @@ NOBODY: Final = "nobody"
 
 
 def refuse_unknown(store: ObjectStore) -> None:
-    """For one who found no binlog-relay.json there. Blocking. Raises: PrefixTaken; ObjectStoreError."""
+    """For one who found no binlog-relay.json there. Blocking. Raises: MirrorRefused; ObjectStoreError."""
     for facts in islice(store.list(), _MOST_LOOKED_AT):
         if facts.key.endswith(_OF_BINLOGS):
-            raise PrefixTaken(
+            raise MirrorRefused(
                 f"{store.url()} has binlogs ({facts.key}), and no binlog-relay.json that says whose they are. Nothing is written or "
                 "removed there. If they are this archive's: stop the relay, run `binlog-relay archive claim`, and start it. Else give "
                 "each archive a prefix of its own in [archive.bucket] url."

@@ -15,9 +15,9 @@ from protocol.sql.kind import StatementKind, kind_of
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
-    from relay.schema_history.schema_state import SchemaState
     from relay.schema_history.tables.ddl_statement import Statement
     from relay.schema_history.tables.server_dialect import DefaultCollations
+    from relay.source_tables.table_book import SourceTables
 
 # A password that is part of a statement; no definition of a table has one there.
 _PASSWORD: Final = re.compile(r"\bIDENTIFIED\s++(?:BY|VIA|WITH|AS)\b|\bSET\s++PASSWORD\b", re.IGNORECASE)
@@ -87,26 +87,32 @@ class LoggedDefinition:
             raise NotSure("a statement that cannot be read")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
-    def apply_to(self, state: "SchemaState") -> None:
-        """The state behind the statement; of what cannot be told for certain nothing is known then."""
+    def apply_to(self, tables: "SourceTables") -> None:
+        """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
         from protocol.sql.lexer import NotSure
-        from relay.schema_history.schema_state import Teller
+        from relay.source_tables.applied_definition import (
+            DefiningSession,
+            apply_definition,
+            forget_tables,
+            is_about_tables,
+        )
 
         try:
             statement = self.parsed()
         except NotSure:
-            state.forget(self.names)
+            tables.forget_words(self.names)
             return
         if self.error:
             # it did a part of what it says
-            state.forget_tables(statement)
-            if not state.is_of_tables(statement):
-                state.forget(self.names)
+            forget_tables(tables, statement)
+            if not is_about_tables(statement):
+                tables.forget_words(self.names)
             return
+        session = DefiningSession(self.thread_id, self.server_charset, self.server_collation)
         try:
-            state.apply(statement, Teller(self.thread_id, self.server_charset, self.server_collation))
+            apply_definition(tables, statement, session)
         except NotSure:
-            state.forget_tables(statement)
+            forget_tables(tables, statement)
 
 
 def _may_change(kind: StatementKind) -> bool:
@@ -131,11 +137,11 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _may_change(kind_of(found[1], version))
     if "\ufffd" in text or is_unclear:
         # Whether there is such a temporary table is not always known: the statement may be about that, or not.
-        return LoggedDefinition(defined_names(found[1]))
+        return LoggedDefinition(defined_names(found[1], setting.sql_mode))
     if _REMOTE.search(text) is not None:
         text = _CONNECTION.sub(r"\1''", text)  # what is kept of it holds no secrets
     made = LoggedDefinition(
-        defined_names(text.encode()),
+        defined_names(text.encode(), setting.sql_mode),
         text,
         found[0].decode("utf-8", "replace"),
         setting.sql_mode,

@@ -21,9 +21,9 @@ from relay.schema_history.schema_record import (
     database_line,
     line,
     parse_lines,
-    table_facts,
     table_line,
 )
+from relay.source_tables.table_facts import table_facts
 
 
 class SchemaFile:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
-from relay.schema_history.schema_state import SchemaState
 from relay.schema_history.table_agreement import keys_agree, tables_agree, without_keys
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.applied_definition import note_table
+from relay.source_tables.table_book import SourceTables
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class SchemaHistory:
         self._wrong: set[int] = set()
         self._wrong_keys: set[int] = set()
         """Lineages whose columns are right, as far as anybody knows, and whose keys or collations are not."""
-        self._state = SchemaState()
+        self._state = SourceTables()
         self._asked = sorted(asked, key=lambda one: one.place)
         self._next = 0
         seen: Place = (-1, 0)
@@ -94,20 +95,20 @@ class SchemaHistory:
             one = self._asked[self._next]
             self._next += 1
             if isinstance(one, AskedCharset):
-                self._state.note_charset(one.schema, one.charset, one.collation)
+                self._state.note_charset(one.schema, (one.charset, one.collation))
                 continue
-            known = self._state.tables.get(one.key)
+            known = self._state.exact(one.key)
             lineage = self._state.lineages.get(one.key, 0)
             if known is not None and (one.table is None or not tables_agree(known, one.table)):
                 self._wrong.add(lineage)
-                self._state.note_absent(one.key)
+                self._state.remove(one.key)
             elif known is not None and one.table is not None and not keys_agree(known, one.table):
                 self._wrong_keys.add(lineage)
-                self._state.note_absent(one.key)
+                self._state.remove(one.key)
             if one.table is None:
-                self._state.note_absent(one.key)
+                self._state.remove(one.key)
             else:
-                self._state.note_table(one.table)
+                note_table(self._state, one.table)
             self._note(one.place)
 
     def _skip_asked(self, until: Place) -> None:
@@ -117,7 +118,7 @@ class SchemaHistory:
     def _note(self, place: Place) -> None:
         for key in self._state.take_touched():
             versions = self._versions.setdefault(key, _Versions())
-            table = self._state.tables.get(key)
+            table = self._state.exact(key)
             if versions.places and versions.places[-1] == place:
                 versions.tables[-1], versions.lineages[-1] = table, self._state.lineages.get(key, 0)
             else:

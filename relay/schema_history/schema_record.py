@@ -49,7 +49,8 @@ from relay.disk.kept_json import kept_json
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
 from relay.schema_history.table_agreement import completed
-from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Key, Table, TableName
+from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.source_tables.table_facts import table_of_facts
 
 if TYPE_CHECKING:
     from relay.schema_history.schema_history import SchemaHistory
@@ -58,53 +59,6 @@ WORKED_OUT: Final = "ddl"
 """Who tells a table's line: not the source, the statements before it."""
 _NOWHERE: Final = (-1, 0)
 _FAR: Final = (1 << 63, 0)
-
-
-def table_facts(table: Table) -> str:
-    """What a line says of `table`, without when: the same text for the same table."""
-    columns: list[dict[str, Any]] = []
-    for column in table.columns:
-        described: dict[str, Any] = {"name": column.name, "type": column.type}
-        for name in ("charset", "collation", "extra"):
-            if getattr(column, name):
-                described[name] = getattr(column, name)
-        if not column.nullable:
-            described["nullable"] = False
-        if column.default is not None:
-            described["default"] = column.default
-        columns.append(described)
-    keys: dict[str, dict[str, Any]] = {
-        name: {"unique": key.unique, "columns": list(key.columns)} for name, key in table.keys
-    }
-    for name, key in table.keys:
-        if key.prefixes is not None:
-            keys[name]["prefixes"] = list(key.prefixes)
-    facts: dict[str, Any] = {
-        "schema": table.schema,
-        "table": table.name,
-        "engine": table.engine,
-        "columns": columns,
-        "keys": keys,
-    }
-    if table.foreign_keys is not None:
-        facts["foreign_keys"] = {
-            name: {
-                "columns": list(key.columns),
-                "schema": key.schema,
-                "table": key.table,
-                "referenced": list(key.referenced),
-                "on_delete": key.on_delete,
-                "on_update": key.on_update,
-            }
-            for name, key in table.foreign_keys
-        }
-    if table.charset:
-        facts["charset"] = table.charset
-    if table.collation:
-        facts["collation"] = table.collation
-    if table.type:
-        facts["type"] = table.type
-    return json.dumps(facts, ensure_ascii=False)
 
 
 def table_line(facts: str, file: str, offset: int, by: str = "") -> str:
@@ -149,59 +103,7 @@ def parse_lines(data: bytes) -> Iterator[Line]:
 
 def table_of_line(one: Line) -> Table:
     """What a "table" line says. Raises: KeyError, TypeError, AttributeError for what is no such line."""
-    return _table(one.facts)
-
-
-def _table(facts: dict[str, Any]) -> Table:
-    columns = tuple(
-        Column(
-            str(one["name"]),
-            str(one["type"]),
-            str(one.get("charset", "")),
-            str(one.get("collation", "")),
-            bool(one.get("nullable", True)),
-            str(one.get("extra", "")),
-            str(one["default"]) if one.get("default") is not None else None,
-        )
-        for one in facts["columns"]
-    )
-    return Table(
-        str(facts["schema"]),
-        str(facts["table"]),
-        str(facts["engine"]),
-        columns,
-        tuple((str(name), _key(key)) for name, key in facts["keys"].items()),
-        str(facts.get("charset", "")),
-        _foreign_keys(facts.get("foreign_keys")),
-        str(facts.get("collation", "")),
-        str(facts.get("type", "")),
-    )
-
-
-def _key(facts: dict[str, Any]) -> Key:
-    columns, prefixes = tuple(map(str, facts["columns"])), facts.get("prefixes")
-    if not isinstance(prefixes, list) or len(prefixes) != len(columns):
-        return Key(columns, bool(facts["unique"]))
-    return Key(columns, bool(facts["unique"]), tuple(None if one is None else int(one) for one in prefixes))
-
-
-def _foreign_keys(facts: dict[str, Any] | None) -> tuple[tuple[str, ForeignKey], ...] | None:
-    if facts is None:
-        return None
-    return tuple(
-        (
-            str(name),
-            ForeignKey(
-                tuple(map(str, key["columns"])),
-                str(key["schema"]),
-                str(key["table"]),
-                tuple(map(str, key["referenced"])),
-                str(key["on_delete"]),
-                str(key["on_update"]),
-            ),
-        )
-        for name, key in facts.items()
-    )
+    return table_of_facts(one.facts)
 
 
 @dataclass(slots=True)
@@ -305,7 +207,7 @@ class RecordedSchema:
         while tables:
             watch, one = tables.pop()
             try:
-                table = _table(one.facts) if one.kind == "table" else None
+                table = table_of_facts(one.facts) if one.kind == "table" else None
                 key = (str(one.facts["schema"]), str(one.facts["table"]))
             except (KeyError, TypeError, AttributeError):
                 continue

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from protocol.sql.server_version import version_numbers
+
 
 @dataclass(frozen=True, slots=True)
 class SetupAnswers:
@@ -69,10 +71,3 @@ class SourceSurvey:
         if self.version is None:
             return "not known"
         return f"{'MariaDB' if self.flavour == 'mariadb' else 'MySQL'} {self.version}"
-
-
-def version_numbers(text: str) -> tuple[int, ...]:
-    """The first three numbers of a version; zeros for those that are not there."""
-    parts = text.split("-")[0].split(".")[:3]
-    numbers = [int(part) for part in parts if part.isdigit()]
-    return (*numbers, 0, 0, 0)[:3]

@@ -3,7 +3,8 @@
 Passwords are placeholders for whoever prints them: `{source_password}` and `{replica_password}` stand for SQL strings.
 """
 
-from relay.setup.setup_answers import SetupAnswers, SourceSurvey, version_numbers
+from protocol.sql.server_version import version_numbers
+from relay.setup.setup_answers import SetupAnswers, SourceSurvey
 
 SOURCE_PASSWORD = "{source_password}"
 REPLICA_PASSWORD = "{replica_password}"

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
 
-from protocol.errors import RelayError
 from protocol.position import Position
 from relay.binlog_tables.decode.read_options import ReadOptions
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import CHANGES, LEVELS, known_columns
 from relay.binlog_tables.plan.store import has_password, whole_path
 from relay.binlog_tables.plan.wanted import Wanted, keep_times
@@ -62,10 +62,6 @@ _KNOWN: Final = {name.lower() for name in ("path", "paths", "location", *_BATCH_
 _MODES: Final = ("permissive", "failfast")
 LEAST_SPLIT_BYTES: Final = 64 << 10
 PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
-
-
-class BadOption(RelayError):
-    """An option, a column or a path of a read that cannot be. `str()` says what there is instead."""
 
 
 def register(spark: SparkSession) -> None:
@@ -124,7 +120,7 @@ class BinlogDataSource(DataSource):
         known = known_columns(level)
         for name in names or ():
             if name not in known:
-                raise BadOption(f"level {level} has no column {name!r}; it has {', '.join(known)}")
+                raise ReadRefused(f"level {level} has no column {name!r}; it has {', '.join(known)}")
         return known, names or list(LEVELS[level])
 
     def _columns_of_table(self, names: list[str] | None) -> tuple[dict[str, str], list[str]]:
@@ -132,11 +128,8 @@ class BinlogDataSource(DataSource):
         from relay.binlog_tables.typed.table_changes import change_kinds, change_options
 
         table = self._table()
-        try:
-            columns = newest_columns(self._paths(), table, self._ending_position())
-            return change_kinds(columns), list(change_options(columns, table, names, failfast=False).names)
-        except ValueError as error:
-            raise BadOption(str(error)) from None
+        columns = newest_columns(self._paths(), table, self._ending_position())
+        return change_kinds(columns), list(change_options(columns, table, names, failfast=False).names)
 
     def reader(self, schema: StructType) -> "BinlogReader":
         """A reader of the columns in `schema`."""
@@ -146,12 +139,12 @@ class BinlogDataSource(DataSource):
         kind = PushingReader if self._pushdown() else BinlogReader
         for name in _STREAM_OPTIONS:
             if self.options.get(name) is not None and name != "startingPosition":
-                raise BadOption(
+                raise ReadRefused(
                     f"{name} is for streams; a query of what is there has startingPosition, since and until"
                 )
         since, until = self._time("since"), self._time("until")
         if since is not None and until is not None and since >= until:
-            raise BadOption(
+            raise ReadRefused(
                 f"since, {since.isoformat()}, is not before until, {until.isoformat()}: nothing lies between"
             )
         read = WholeRead(
@@ -166,7 +159,7 @@ class BinlogDataSource(DataSource):
             until=until,
         )
         if self._level() == CHANGES and self._pushdown():
-            raise BadOption("level changes takes no filters from Spark: leave pushdown out")
+            raise ReadRefused("level changes takes no filters from Spark: leave pushdown out")
         return kind(read, options)
 
     def streamReader(self, schema: StructType) -> "BinlogStreamReader":
@@ -178,9 +171,9 @@ class BinlogDataSource(DataSource):
         options = self._read_options(schema)
         for name in ("since", "until"):
             if self.options.get(name) is not None:
-                raise BadOption(f"a stream has no {name}: it has startingTimestamp and endingTimestamp, and filters")
+                raise ReadRefused(f"a stream has no {name}: it has startingTimestamp and endingTimestamp, and filters")
         if "transaction_ordinal" in options.columns:
-            raise BadOption("transaction_ordinal counts from a file's start, which a stream does not read again")
+            raise ReadRefused("transaction_ordinal counts from a file's start, which a stream does not read again")
         once = self._of_files() not in OF_FILES and self._overlap() != EVERY
         return BinlogStreamReader(self._paths(), self._split_bytes(), options, self._bounds(), once=once)
 
@@ -189,14 +182,11 @@ class BinlogDataSource(DataSource):
 
         starts = [name for name in _STARTS if self.options.get(name) is not None]
         if len(starts) > 1:
-            raise BadOption(f"{' and '.join(starts)} are both there; a stream has one start")
+            raise ReadRefused(f"{' and '.join(starts)} are both there; a stream has one start")
         ends = [name for name in _ENDS if self.options.get(name) is not None]
         if len(ends) > 1:
-            raise BadOption(f"{' and '.join(ends)} are both there; a stream has one end")
-        try:
-            start = starting_position(self.options.get("startingPosition", EARLIEST))
-        except ValueError as error:
-            raise BadOption(str(error)) from None
+            raise ReadRefused(f"{' and '.join(ends)} are both there; a stream has one end")
+        start = starting_position(self.options.get("startingPosition", EARLIEST))
         return StreamBounds(
             self._time("startingTimestamp") or start,
             self.options.get("startingGtid"),
@@ -214,15 +204,15 @@ class BinlogDataSource(DataSource):
         if text is None:
             return None
         if not text.isdecimal() or int(text) < least:
-            raise BadOption(f"{name} is {text!r}; it takes a number {of_what}, {least} at least")
+            raise ReadRefused(f"{name} is {text!r}; it takes a number {of_what}, {least} at least")
         if not limits_reads():
-            raise BadOption(f"{name} needs Spark 4.2 or later")
+            raise ReadRefused(f"{name} needs Spark 4.2 or later")
         return int(text)
 
     def _truth(self, name: str, default: str) -> bool:
         text = self.options.get(name, default).lower()
         if text not in ("true", "false"):
-            raise BadOption(f"{name} is {text!r}; it takes true or false")
+            raise ReadRefused(f"{name} is {text!r}; it takes true or false")
         return text == "true"
 
     def _starting_position(self) -> Position | None:
@@ -234,7 +224,7 @@ class BinlogDataSource(DataSource):
 
         place = parsed_position(text)
         if place is None and text != EARLIEST:
-            raise BadOption(
+            raise ReadRefused(
                 f"startingPosition is {text!r}; it takes FILE:POSITION or earliest where the query is no stream"
             )
         return place
@@ -247,7 +237,7 @@ class BinlogDataSource(DataSource):
 
         place = parsed_position(text)
         if place is None:
-            raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
+            raise ReadRefused(f"endingPosition is {text!r}; it takes FILE:POSITION")
         return place
 
     def _take_options_of(self, schema: StructType) -> None:
@@ -272,10 +262,7 @@ class BinlogDataSource(DataSource):
         own = {*OWN, *OWN_ON_REQUEST}
         columns = [TypedColumn(field.name, field.dataType.simpleString()) for field in schema if field.name not in own]
         names = schema.fieldNames()
-        try:
-            return change_options(columns, self._table(), names, failfast=self._mode() == "failfast")
-        except ValueError as error:
-            raise BadOption(str(error)) from None
+        return change_options(columns, self._table(), names, failfast=self._mode() == "failfast")
 
     def _read_options(self, schema: StructType) -> "ReadOptions | ChangeOptions":
         level = self._level()
@@ -284,9 +271,9 @@ class BinlogDataSource(DataSource):
         known = known_columns(level)
         for field in schema:
             if field.name not in known:
-                raise BadOption(f"level {level} has no column {field.name!r}; it has {', '.join(known)}")
+                raise ReadRefused(f"level {level} has no column {field.name!r}; it has {', '.join(known)}")
             if field.dataType.simpleString() != known[field.name]:
-                raise BadOption(
+                raise ReadRefused(
                     f"column {field.name} of level {level} is {known[field.name]}, not {field.dataType.simpleString()}"
                 )
         return ReadOptions(level, tuple(schema.fieldNames()), self._mode() == "failfast")
@@ -294,14 +281,14 @@ class BinlogDataSource(DataSource):
     def _level(self) -> str:
         for name in self.options:
             if name.lower() not in _KNOWN:
-                raise BadOption(
+                raise ReadRefused(
                     f"there is no option {name}; there are {', '.join((*_BATCH_OPTIONS, *_STREAM_OPTIONS))}"
                 )
         level = self.options.get("level", CHANGES if self._table() else "events")
         if level not in LEVELS and level != CHANGES:
-            raise BadOption(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
+            raise ReadRefused(f"there is no level {level!r}; there are {', '.join((*LEVELS, CHANGES))}")
         if (level == CHANGES) != bool(self._table()):
-            raise BadOption(
+            raise ReadRefused(
                 "level changes and the option table, SCHEMA.TABLE, go together; filters are for other levels"
             )
         return level
@@ -309,21 +296,21 @@ class BinlogDataSource(DataSource):
     def _mode(self) -> str:
         mode = self.options.get("mode", "permissive").lower()
         if mode not in _MODES:
-            raise BadOption(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
+            raise ReadRefused(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
         return mode
 
     def _pushdown(self) -> bool:
         text = self.options.get("pushdown", "false").lower()
         if text not in ("true", "false"):
-            raise BadOption(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
+            raise ReadRefused(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
         return text == "true"
 
     def _overlap(self) -> str:
         level, text = self._of_files(), self.options.get("overlap")
         if text is not None and level in OF_FILES:
-            raise BadOption(f"level {level} shows files as they are; the option overlap is for the other levels")
+            raise ReadRefused(f"level {level} shows files as they are; the option overlap is for the other levels")
         if text is not None and text.lower() not in OVERLAPS:
-            raise BadOption(f"overlap is {text!r}; it takes {', '.join(OVERLAPS[:-1])} or {OVERLAPS[-1]}")
+            raise ReadRefused(f"overlap is {text!r}; it takes {', '.join(OVERLAPS[:-1])} or {OVERLAPS[-1]}")
         return (text or ONCE).lower()
 
     def _paths(self) -> tuple[str, ...]:
@@ -334,12 +321,12 @@ class BinlogDataSource(DataSource):
         if one and one not in paths:
             paths = (one, *paths)
         if not paths:
-            raise BadOption(
+            raise ReadRefused(
                 "nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog. A table has its path "
                 "and options from CREATE TABLE without columns of its own, or from the query: SELECT … FROM t WITH (path = '…')"
             )
         if any(has_password(path) for path in paths):
-            raise BadOption(
+            raise ReadRefused(
                 "a URL with a password in it is shown in plans and on Spark's pages: give it to the driver and to each executor in "
                 "the environment, as docs/SPARK.md says"
             )
@@ -352,7 +339,7 @@ class BinlogDataSource(DataSource):
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
-            raise BadOption(
+            raise ReadRefused(
                 f"{name} is {text!r}; it takes a time like 2026-01-31T23:59:59, of UTC or with a zone"
             ) from None
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
@@ -360,7 +347,7 @@ class BinlogDataSource(DataSource):
     def _split_bytes(self) -> int:
         text = self.options.get("splitBytes", str(SPLIT_BYTES))
         if not text.isdecimal() or int(text) < LEAST_SPLIT_BYTES:
-            raise BadOption(f"splitBytes is {text!r}; it takes a number of bytes, {LEAST_SPLIT_BYTES} at least")
+            raise ReadRefused(f"splitBytes is {text!r}; it takes a number of bytes, {LEAST_SPLIT_BYTES} at least")
         return int(text)
 
 

@@ -17,6 +17,7 @@ from protocol.position import Position
 from relay.binlog_tables.decode.found_places import place_after, place_behind, place_of_time
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.places import Places, parsed_position
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.wanted import Wanted
 from relay.binlog_tables.typed.table_changes import ChangeOptions, wanted_of_table
 from relay.spark.sent_reader import SentReader
@@ -78,7 +79,7 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         """An end that was told: the next is not before it. Spark 4.1 does not say where a query stands."""
 
     def initialOffset(self) -> Offset:
-        """Where a query without a checkpoint starts. Raises: PositionGone, GtidsNotThere, ValueError for a position inside a
+        """Where a query without a checkpoint starts. Raises: PositionGone, ReadRefused for a position inside a
         transaction."""
         start = self._bounds.start
         if self._bounds.executed is not None:
@@ -160,10 +161,10 @@ def _offset(place: Position) -> Offset:
 
 
 def starting_position(text: str) -> str:
-    """`text` if it is a startingPosition. Raises: ValueError."""
+    """`text` if it is a startingPosition. Raises: ReadRefused."""
     if text in (EARLIEST, LATEST) or parsed_position(text) is not None:
         return text
-    raise ValueError(f"startingPosition is {text!r}; it takes earliest, latest or FILE:POSITION")
+    raise ReadRefused(f"startingPosition is {text!r}; it takes earliest, latest or FILE:POSITION")
 
 
 def limits_reads() -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pymysql.err
 
 from protocol.auth.host_pattern import HostPattern, plain_address
+from protocol.errors import ErrorCode
 from relay.config import Account, Config
 from relay.upstream.source.connection import SourceAddress, SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
@@ -73,12 +74,9 @@ async def ask_relay(config: Config) -> RelayAnswers:
     except TimeoutError:
         return RelayAnswers(why=f"no answer from {host}:{config.listen.port} within {_LIMIT_S:g} s")
     except UpstreamError as error:
-        return RelayAnswers(why=error.what, refused=error.number == _ACCESS_DENIED)
+        return RelayAnswers(why=error.what, refused=error.number == ErrorCode.ER_ACCESS_DENIED_ERROR)
     except pymysql.err.MySQLError as error:
         return RelayAnswers(why=str(error))
-
-
-_ACCESS_DENIED: Final = 1045
 
 
 def _relay_tls(config: Config) -> SourceTls:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
-from protocol.errors import StatementRefused
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
@@ -38,10 +38,6 @@ from relay.upstream.source_account import take_accounts
 
 log = structlog.get_logger()
 
-# As servers say it: ER_SLAVE_MUST_STOP, ER_WRONG_ARGUMENTS, ER_MASTER_INFO's neighbour for options that do not go together.
-ER_MUST_STOP: Final = 1198
-ER_WRONG_ARGUMENTS: Final = 1210
-ER_UNKNOWN: Final = 1105
 _CANCEL_AGAIN_S: Final = 0.2
 # So long it is waited for the first file behind a gap: who accepted it sees that it has begun.
 _GAP_BEGINS_S: Final = 10.0
@@ -233,11 +229,11 @@ class SourceControl:
         async with self._order:
             if self.running:
                 text = "This operation cannot be performed with a running replica io thread; run STOP REPLICA first"
-                raise StatementRefused(ER_MUST_STOP, text)
+                raise StatementRefused(ErrorCode.ER_SLAVE_MUST_STOP, text)
             settings = self._settings
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}; source.path in relay.toml names another one"
-                raise StatementRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
             self._check_position(change)
             self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
@@ -269,13 +265,13 @@ class SourceControl:
             settings, given_up = self._settings, self._link.given_up
             if not isinstance(settings, ServerSource):
                 text = f"this relay follows the directory {settings.path}: put the missing files there"
-                raise StatementRefused(ER_WRONG_ARGUMENTS, text)
+                raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
             if self.running:
                 error = self._link.last_error
                 text = "There is no gap: the relay follows its source"
                 if error is not None:
                     text = f"The source is tried again and again ({error.what}): STOP REPLICA first, if it is meant all the same"
-                raise StatementRefused(ER_UNKNOWN, text)
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, text)
             attacher = self._attacher(settings)
             plan = attacher.gap_plan(accept_another=self._identity_change.accepted)
             stop = given_up.name if given_up is not None else _NO_STOP
@@ -283,13 +279,13 @@ class SourceControl:
                 gap = await plan.find(GapRequest(by, time.time(), stop, to, connected))
                 await self._decision.keep(gap)
             except GapRefused as refused:
-                raise StatementRefused(ER_UNKNOWN, str(refused)) from refused
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, str(refused)) from refused
             except UpstreamError as error:
                 raise StatementRefused(
-                    ER_UNKNOWN, f"The source cannot be looked at: {error.what}. {error.advice}"
+                    ErrorCode.ER_UNKNOWN_ERROR, f"The source cannot be looked at: {error.what}. {error.advice}"
                 ) from error
             except (ArchiveError, OSError) as error:
-                raise StatementRefused(ER_UNKNOWN, f"The archive cannot be used: {error}") from error
+                raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"The archive cannot be used: {error}") from error
             log.warning("gap_decided", what=gap.text)
             self._stopped_by_operator = False
             self._started_by_operator = True
@@ -443,12 +439,12 @@ class SourceControl:
             return
         if end is None:
             text = "the archive is empty: source.start in relay.toml says where the first binlog begins"
-            raise StatementRefused(ER_WRONG_ARGUMENTS, text)
+            raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, text)
         file = end.file if change.file is None else change.file
         offset = end.offset if change.position is None else change.position
         if (file, offset) != (end.file, end.offset):
             raise StatementRefused(
-                ER_WRONG_ARGUMENTS,
+                ErrorCode.ER_WRONG_ARGUMENTS,
                 f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
                 "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs "
                 "itself. Where the source has lost what comes next: CALL binlog_relay.accept_gap()",
@@ -484,7 +480,7 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
         wrong = "; ".join(
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)
         )
-        raise StatementRefused(ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
+        raise StatementRefused(ErrorCode.ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
 
 
 def _mode(mode: str, ca: bool, change: SourceChange) -> str | None:

@@ -169,7 +169,7 @@ def engines_in(state: bytes, settings: ViewSettings) -> dict[str, str]:
     for name in sorted(engines.without_transactions() or []):
         facts = engines.facts(name)
         if facts is not None and len(found) < _MOST_ENGINES:
-            found[".".join(name)] = facts.engine or facts.default
+            found[".".join(name)] = facts.engine or facts.default_engine
     return found | dict(settings.known_engines) if found else {}
 
 

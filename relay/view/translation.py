@@ -15,6 +15,7 @@ from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.position import Position, binlog_number
+from protocol.sql.server_version import version_id
 from protocol.views.view_copy import ViewCopy
 from relay.view.rules.group import Copy, GroupRules, New, OutGroup
 from relay.view.rules.mariadb.left_out import LeftOut
@@ -26,7 +27,7 @@ from relay.view.stops.stop_reason import CannotBeKept
 from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translate.before_start import BeforeStart, GroupUnreadable, PassedFile, StartInside
 from relay.view.translate.control_events import ENDS_FILE, ControlEvents
-from relay.view.translate.file_head import described, has_wrong_checksums, numbered_version, post_lengths
+from relay.view.translate.file_head import described, has_wrong_checksums, post_lengths
 from relay.view.translate.group_writer import BEGIN, COMMIT, GTIDS, GroupWriter
 from relay.view.translate.made_bytes import MadeBytes
 from relay.view.translate.passed_tables import CountedTable, PassedTables
@@ -332,7 +333,7 @@ class FileTranslation:
         known, lengths = described(event), post_lengths(event)
         source, made = self._source, self._made
         made.trailer = 0 if has_wrong_checksums(known, self._settings) else source.trailer
-        version = numbered_version(known.server_version)
+        version = version_id(known.server_version)
         explicit = int(self._settings.explicit_timestamps) if version < 80000 <= self._target_number() else -1
         if known.flavour == MARIADB:
             explicit = -1

@@ -3,18 +3,20 @@
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.mariadb.composed_parts import parts_of
-from relay.view.rules.mariadb.mariadb_rules import MariadbRules, TablesBefore
+from relay.view.rules.mariadb.mariadb_rules import MariadbRules
+from relay.view.rules.recorded_tables import TablesBefore
 from relay.view.rules.settings import MARIADB, TARGETS, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
 
 
 def rules_of(settings: ViewSettings, before: TablesBefore | None = None) -> GroupRules:
-    """New ones, which know no tables yet. before: tells of those that were there before the archive."""
+    """New ones, which know no tables yet. before: tables from before the archive."""
     if settings.flavour == MARIADB:
         made = MariadbRules(settings, parts_of(settings))
         made.before = before
         return made
     rules = MysqlRules(settings)
+    rules.before = before
     return rules if settings.target == TARGETS[-1] else TargetRules(settings, rules)
 
 

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.binlog_tables.arrow import newest, oldest, read, sequence_of
-from relay.binlog_tables.plan.places import PositionGone, PositionInside
-from relay.binlog_tables.plan.read_finding import BinlogUnreadable, FileLost
+from relay.binlog_tables.plan.places import PositionGone
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable, FileLost, ReadRefused
 from relay.binlog_tables.plan.schemas import LEVELS, known_columns
-from relay.binlog_tables.plan.sequence import SequenceTooLarge, base_of, sequence_at
+from relay.binlog_tables.plan.sequence import base_of, sequence_at
 from relay.binlog_tables.plan.series_files import NothingToRead
 from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import add_transaction, big_binlog, write
@@ -103,12 +103,12 @@ def test_names_that_tell_no_order_have_no_sequence(tmp_path: Path) -> None:
 
 def test_what_a_sequence_cannot_hold_is_an_error_and_no_wrong_number(tmp_path: Path) -> None:
     write(tmp_path, "bin.99999999", big_binlog(1).data)
-    with pytest.raises(SequenceTooLarge, match=r"the number or the generation of bin\.99999999"):
+    with pytest.raises(ReadRefused, match=r"the number or the generation of bin\.99999999"):
         found(tmp_path, "transactions", "sequence")
     assert found(tmp_path, "transactions", "file") == [("bin.99999999",)]
     base = base_of(1023, (1 << 23) - 1)
     assert sequence_at("bin.1", base, (1 << 34) - 1) == (1 << 63) - 1
-    with pytest.raises(SequenceTooLarge, match="position 17179869184"):
+    with pytest.raises(ReadRefused, match="position 17179869184"):
         sequence_at("bin.1", base, 1 << 34)
 
 
@@ -133,7 +133,7 @@ def test_reads_from_place_to_place_hold_every_transaction_once(tmp_path: Path) -
 
 def test_places_that_cannot_be_are_refused(tmp_path: Path) -> None:
     archive(tmp_path)
-    with pytest.raises(PositionInside, match=r"start bin\.000007:5 is not between two transactions"):
+    with pytest.raises(ReadRefused, match=r"start bin\.000007:5 is not between two transactions"):
         read(tmp_path, start="bin.000007:5")
     with pytest.raises(PositionGone, match=r"The first position there is bin\.000007:4"):
         read(tmp_path, start="bin.000006:4")

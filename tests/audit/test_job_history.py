@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.history.row_asked import NoSuchRow, RowAsked, parse_row
+from relay.audit.history.row_asked import RowAsked, parse_row
 from relay.audit.jobs import JOBS
 from relay.audit.runner.audit_result import AuditOptions
 from relay.audit.runner.run_all import run_all
 from relay.audit.runner.run_job import load_job
+from relay.commands.outcome import CommandFailed
 from tests.audit.checked_page import CheckedPage
 from tests.audit.job_runs import JobRun, run
 from tests.conftest import ServerFactory
@@ -98,7 +99,7 @@ def test_a_row_is_followed_through_its_keys_and_shown_with_what_each_change_did(
 def test_a_row_that_cannot_be_looked_for_is_refused_and_nothing_is_written(
     spark: Any, archive: Path, tmp_path: Path, table: str, key: str, why: str
 ) -> None:
-    with pytest.raises(NoSuchRow, match=why):
+    with pytest.raises(CommandFailed, match=why):
         run(spark, "history", archive, tmp_path, row=parse_row(table, key))
     assert list(tmp_path.iterdir()) == []
 

@@ -14,8 +14,9 @@ from relay.audit.shared.engines import HIGH, LOW, Closed, EngineSpan, engine_spa
 from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Table
+from relay.source_tables.table_facts import table_facts
 from tests.audit.job_runs import run
 from tests.audit.test_splits import write
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, BinlogBuilder

@@ -26,8 +26,9 @@ from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.readiness.events import CHECKS
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Key, Table
+from relay.source_tables.table_facts import table_facts
 from relay.view.inspect.named_view import named_view
 from relay.view.inspect.view_outlook import view_outlook
 from relay.view.rules.settings import ViewSettings

@@ -16,10 +16,10 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from relay.audit.runner.output import OutputRefused
 from relay.audit.runner.run_job import write_frame
-from relay.binlog_tables.decode.split_reader import NotShared
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import arrow_schema
+from relay.commands.outcome import CommandFailed
 from relay.spark.datasource import BinlogDataSource
 from relay.spark.spark_task import SplitTask
 from tests.audit.test_rows import shop_binlog
@@ -103,7 +103,7 @@ def test_a_machine_without_the_archives_directory_stops_and_one_whose_file_was_p
     (archive / "bin.000001").unlink()
     assert sum(batch.num_rows for batch in reader.read(task)) == 1  # the finding
     archive.rmdir()
-    with pytest.raises(NotShared, match=f"{os.uname().nodename} has no directory {archive}, where the driver found"):
+    with pytest.raises(ReadRefused, match=f"{os.uname().nodename} has no directory {archive}, where the driver found"):
         list(reader.read(task))
 
 
@@ -123,7 +123,7 @@ def test_rows_that_executors_wrote_elsewhere_are_missed(
     glob = Path.glob
     # what one of the executors wrote is on its own disk
     monkeypatch.setattr(Path, "glob", lambda path, pattern: sorted(glob(path, pattern))[1:])
-    with pytest.raises(OutputRefused, match=r"executors wrote 10 rows to apart\.parquet, and 7 of them are in"):
+    with pytest.raises(CommandFailed, match=r"executors wrote 10 rows to apart\.parquet, and 7 of them are in"):
         write_frame(frame, tmp_path / "apart.parquet")
 
 

@@ -18,10 +18,12 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
 from relay.binlog_tables.arrow import read as without_spark
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Column, Table
-from relay.spark.datasource import BadOption, BinlogDataSource
+from relay.source_tables.table_facts import table_facts
+from relay.spark.datasource import BinlogDataSource
 from tests.audit.test_splits import rows, split_list
 from tests.support.generation_filling import (
     A,
@@ -201,5 +203,5 @@ async def test_rows_have_the_names_that_were_recorded_of_their_own_source(tmp_pa
     ],
 )
 def test_a_wrong_overlap_is_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
-    with pytest.raises(BadOption, match=message):
+    with pytest.raises(ReadRefused, match=message):
         read(tmp_path, **options)

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from protocol.columns.digest import StatementDigest
+from protocol.sql.server_words import NEW_IN_MARIADB
 from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
+from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, STATEMENTS, found_in, shown
 from relay.audit.readiness.logged_statement import MOST_TOKENS, LoggedStatement
-from relay.audit.readiness.reserved_words import MARIADB, used_as_names
 from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
 
 DIGEST = StatementDigest()
@@ -67,10 +68,10 @@ def test_modes_files_and_long_statements_are_found() -> None:
     assert found(long) == {"statement_not_examined"}
 
 
-@pytest.mark.parametrize("word", sorted(MARIADB))
+@pytest.mark.parametrize("word", sorted(NEW_IN_MARIADB))
 def test_a_newer_mariadb_has_reserved_words_of_its_own(word: str) -> None:
     assert found(f"CREATE TABLE k ({word} INT)", family="mariadb") == {"reserved_word_mariadb"}
-    assert not list(used_as_names(LoggedStatement("SELECT a FROM t LIMIT ? OFFSET ?"), MARIADB))
+    assert not list(used_as_names(LoggedStatement("SELECT a FROM t LIMIT ? OFFSET ?"), NEW_IN_MARIADB))
 
 
 def test_a_newer_mariadb_still_has_what_mysql_lost() -> None:

@@ -21,8 +21,9 @@ from relay.binlog_tables.plan.schemas import ROWS
 from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import LocalStore
 from relay.binlog_tables.plan.wanted import Wanted
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.table_facts import table_facts
 from relay.spark.pushdown import push
 from tests.audit.test_splits import SPLIT, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder

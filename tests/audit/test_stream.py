@@ -17,11 +17,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.errors import PySparkException
 
 from protocol.position import Position
-from relay.binlog_tables.decode.found_places import GtidsNotThere
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.packed_store import ArchiveStore
 from relay.binlog_tables.plan.places import PositionGone
-from relay.binlog_tables.plan.read_finding import FileLost
+from relay.binlog_tables.plan.read_finding import FileLost, ReadRefused
 from relay.binlog_tables.plan.schemas import TRANSACTIONS
 from relay.spark.micro_batches import BinlogStreamReader, StreamBounds, limits_reads, starting_position
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, rows, split_list, splits_of, write
@@ -271,7 +270,7 @@ def test_a_stream_starts_behind_the_transactions_that_were_executed(tmp_path: Pa
         assert reader(tmp_path, executed=executed[number]).initialOffset() == place
     assert reader(tmp_path, executed=executed[5]).initialOffset() == reader(tmp_path).latestOffset()
     (tmp_path / files[0][0]).unlink()
-    with pytest.raises(GtidsNotThere, match="begin behind these transactions"):
+    with pytest.raises(ReadRefused, match="begin behind these transactions"):
         reader(tmp_path, executed=executed[1]).initialOffset()
     with pytest.raises(ValueError, match="startingGtid is 'x'"):
         reader(tmp_path, executed="x").initialOffset()

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from deploy.servers import Server
 from relay.binlog_tables.arrow import newest, read
-from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable, ReadRefused
 from relay.binlog_tables.typed.column_kinds import kind_of
-from relay.binlog_tables.typed.newest_definition import ColumnsUntold
 from relay.binlog_tables.typed.typed_values import typed_array
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.table_facts import table_facts
 from tests.audit.test_rows import add_map, add_rows, image, shop_binlog
 from tests.audit.test_splits import write
 from tests.conftest import ServerFactory
@@ -166,7 +166,7 @@ def test_changes_whose_columns_nobody_knows_are_a_finding_without_values(tmp_pat
 
 
 def test_a_table_that_nobody_described_is_refused(shop: Server) -> None:
-    with pytest.raises(ColumnsUntold, match=r"nobody told the columns that shop\.no has at "):
+    with pytest.raises(ReadRefused, match=r"nobody told the columns that shop\.no has at "):
         found(shop, "shop.no")
     with pytest.raises(ValueError, match="level changes is of one table"):
         read(shop.datadir, "changes")

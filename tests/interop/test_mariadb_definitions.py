@@ -9,7 +9,8 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.schema_history.schema_state import SchemaState, Teller
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
 from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, ToldTables, translation_of
@@ -261,8 +262,8 @@ def test_a_statement_makes_the_same_of_the_tables_at_the_replica(
     version = MARIADB_11 if is_118(mariadb) else MARIADB_10
     if case.only_118 and version is MARIADB_10:
         pytest.skip("MariaDB 10.11 has none of it")
-    state, known = SchemaState(), ToldTables()
-    state.note_charset(schema, "utf8mb4", "utf8mb4_general_ci")
+    state, known = SourceTables(), ToldTables()
+    state.note_charset(schema, ("utf8mb4", "utf8mb4_general_ci"))
     reports: tuple[str, ...] = ()
     alone: Tables | None = None
     *before, last = [
@@ -272,7 +273,7 @@ def test_a_statement_makes_the_same_of_the_tables_at_the_replica(
         texts = logged(mariadb, schema, statement)
         assert texts, "the source logs it"
         for text in texts:
-            known.tables = dict(state.tables)
+            known.tables = dict(state.tables())
             made = translation_of(text, known, version, schema=schema.encode())
             if number == len(before):
                 alone = as_it_is(mysql, mariadb, schema, text, case)
@@ -280,7 +281,7 @@ def test_a_statement_makes_the_same_of_the_tables_at_the_replica(
             known.sequences |= set(made.sequences_made)
             known.sequences -= set(made.sequences_dropped)
             if made.source is not None and not made.left_out:
-                state.apply(made.source, Teller())
+                apply_definition(state, made.source, DefiningSession())
             reports += made.reports
             for one in made.texts:
                 again = translation_of(one.decode(), ToldTables(), version, schema=schema.encode())

@@ -12,7 +12,6 @@ from deploy.servers import CatchUpError, Server
 from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import found_in
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.audit.readiness.reserved_words import MARIADB, MYSQL_SINCE
 from tests.conftest import ServerFactory
 from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, SETUP, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
 
@@ -60,12 +59,6 @@ def error_of(cursor: Any, statement: str) -> int:
     return 0
 
 
-def names_of(server: Server, words: Any) -> set[str]:
-    """Those of the words that can be the name of a table and of a column."""
-    with prepared(server) as cursor:
-        return {word for word in words if not error_of(cursor, f"CREATE TABLE k_{word} ({word} INT)")}
-
-
 def test_mysql_97_refuses_what_is_said_to_stop_it_and_takes_the_rest(new: Server) -> None:
     with prepared(new) as cursor:
         for account in ("g1", "r1"):
@@ -89,20 +82,6 @@ def test_mysql_56_warns_of_what_is_said_to_differ_and_of_nothing_else(old: Serve
                 warned.add(statement)
             cursor.execute("SELECT 1 FROM t LIMIT 0")
     assert warned == {case.statement for case in UNSAFE} | set(UNSAFE_TO_KNOW)
-
-
-def test_reserved_words_are_those_of_the_servers(new: Server, old: Server) -> None:
-    reserved = {row[0] for row in new.sql("SELECT word FROM information_schema.keywords WHERE reserved = 1")}
-    # MANUAL and PARALLEL were reserved in 8.4, and are not in 9.7
-    assert names_of(old, reserved) == set(MYSQL_SINCE) - {"MANUAL", "PARALLEL"}
-    assert names_of(old, {"MANUAL", "PARALLEL"}) == {"MANUAL", "PARALLEL"}
-
-
-def test_reserved_words_of_mariadb_are_those_of_the_newest(servers: ServerFactory, old: Server) -> None:
-    newest = servers("mariadb118").start(server_id=3)
-    words = {row[0] for row in newest.sql("SELECT word FROM information_schema.keywords") if row[0].isidentifier()}
-    reserved = words - names_of(newest, words)
-    assert names_of(old, reserved) == MARIADB
 
 
 def test_engines_are_those_of_mysql_97(new: Server) -> None:

@@ -140,7 +140,7 @@ def test_of_a_table_that_is_older_than_the_archive_somebody_says_that_nothing_re
     chain.source.execute_many([f"UPDATE d.p SET v = {value} WHERE id = 2" for value in range(5)])
     chain.check_replica(replica, ["d"])
     stop = stopped(chain)
-    assert "older than the archive" in stop["what"]
+    assert "created before the archive" in stop["what"]
     assert "plain_tables" in stop["advice"]
     answer(chain, "plain_tables", ["d.p"])
     chain.check_replica(replica, ["d"])

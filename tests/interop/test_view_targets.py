@@ -16,7 +16,6 @@ from relay.view.rules.group import Copy, GroupRules, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.known.target_collations import collation_name
-from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.conftest import ServerFactory
@@ -402,18 +401,6 @@ def test_5_6_refuses_other_new_clauses_aloud(both: tuple[Server, Server], statem
     with pytest.raises(pymysql.err.ProgrammingError) as refused:
         both[1].execute_many(["DROP TABLE IF EXISTS d.t", "USE d", statement])
     assert refused.value.args[0] == 1064
-
-
-def test_5_6_has_no_function_that_came_later_and_9_7_has_all(both: tuple[Server, Server]) -> None:
-    new, old = both
-    for name, since in FIRST_WITH_FUNCTION.items():
-        for server, version in ((new, (9, 7)), (old, (5, 6))):
-            try:
-                server.sql(f"SELECT {name}()")
-                known = True
-            except pymysql.err.MySQLError as error:
-                known = error.args[0] not in (1305, 1046)
-            assert known == (version >= since), name
 
 
 CHOSEN = 246

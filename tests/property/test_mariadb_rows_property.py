@@ -11,7 +11,7 @@ from protocol.binlog.table_map import MapColumn, UnknownColumnType, decode_table
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
 from relay.schema_history.tables.source_table import Column, Table
-from relay.view.rules.mariadb.rows.known_table import KnownTable
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.mariadb_table import TABLE_ID, known_tables, source_map

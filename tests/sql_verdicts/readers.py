@@ -4,6 +4,7 @@ This is the one place that knows the readers' modules. Who replaces a reader cha
 name nor what it returns: so the recording judges the new one by the old one's verdicts.
 """
 
+import collections
 import contextlib
 import functools
 import json
@@ -15,7 +16,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
@@ -23,6 +23,7 @@ from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
@@ -32,7 +33,6 @@ from relay.feed import xa_commits
 from relay.feed.statements.logged_changes import logged_changes
 from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.schema_state import SchemaState
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import (
     AlterTable,
@@ -42,17 +42,20 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
+from relay.source_tables.applied_definition import note_table
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.definition_rules import define
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import control_part
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.rows import replaced_rows
-from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
+from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
-from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
@@ -64,12 +67,11 @@ from relay.view.rules.statement.match_clauses import forgets_actions, has_action
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.statement.table_definition import read_table_definition
-from relay.view.rules.tables.foreign_keys import References
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement import statement_kind
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_query import TargetQuery
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
@@ -140,7 +142,7 @@ class Reader:
             return self.read(statement, setting)
         except CannotBeKept as error:
             return _stop(error)
-        except (NotSure, NotReadable):
+        except NotSure:
             return {"stop": "not sure"}
         except StatementRefused as error:
             return {"stop": error.number}
@@ -217,7 +219,7 @@ class _EveryTable(NoTables):
     def table(self, name: TableName) -> Table | None:
         return _usual_table(name)
 
-    def is_there(self, name: TableName) -> bool | None:
+    def exists(self, name: TableName) -> bool | None:
         return True
 
     @property
@@ -233,44 +235,20 @@ def _ddl_tokens(statement: bytes, setting: Setting) -> Any:
     return [(token.kind.name, token.text, token.start, token.stop) for token in _query(statement, setting).tokens]
 
 
-@reader("tokens: older targets", "words, hints and rows of literals of `SourceStatement`", "mysql")
-def _target_tokens(statement: bytes, setting: Setting) -> Any:
-    made = SourceStatement(
-        statement, _UTF8MB4, setting.sql_mode, _number(setting.version), TARGETS_BY_NAME["mysql-5.6"]
-    )
-    return (
-        [(word.kind.name, word.text, word.start, word.stop) for word in made.words],
-        made.hints,
-        made.literals,
-        made.result,
-    )
-
-
 @reader("tokens: clients", "kind, text and place of each token of `tokenize`", by_mode=False, by_server=Servers.TOKENS)
 def _client_tokens(statement: bytes, setting: Setting) -> Any:
     facts = SourceFacts("mariadb" if setting.is_mariadb else "mysql", setting.version, 1)
     return [(token.kind.name, token.text, token.start, token.stop) for token in tokenize(_text(statement), facts)]
 
 
-@reader("tokens: readiness", "kind, text and place of each token of `LoggedStatement`", by_server=Servers.NO)
-def _readiness_tokens(statement: bytes, setting: Setting) -> Any:
-    made = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
-    return [(token.kind.name, token.text, token.start, token.stop) for token in made.tokens], made.too_long
-
-
-@reader("tokens: names", "words outside of brackets, by `defined_names`", by_mode=False, by_server=Servers.NO)
+@reader("tokens: names", "words outside of brackets, by `defined_names`", by_server=Servers.NO)
 def _names(statement: bytes, setting: Setting) -> Any:
-    return defined_names(statement)
+    return defined_names(statement, setting.sql_mode)
 
 
 @reader("comments: MariaDB", "the text with comments for servers opened, and whether MySQL reads another", "mariadb")
 def _comments(statement: bytes, setting: Setting) -> Any:
-    return opened_text(_query(statement, setting), _context(setting))
-
-
-@reader("literal rows: MariaDB", "the text without rows of literals", "mariadb")
-def _literal_rows(statement: bytes, setting: Setting) -> Any:
-    return without_literal_rows(statement, _context(setting))
+    return opened_text(_context(setting).query(statement))
 
 
 @reader("digest", "the digest text by the kernel", by_server=Servers.NO)
@@ -389,7 +367,7 @@ def _each(**asked: Callable[[], Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, ask in asked.items():
         found[name] = "not sure"
-        with contextlib.suppress(NotSure, NotReadable):
+        with contextlib.suppress(NotSure):
             found[name] = ask()
     return found
 
@@ -430,7 +408,7 @@ def _mariadb_tables(statement: bytes, setting: Setting) -> Any:
 def _export(statement: bytes, setting: Setting) -> Any:
     return {
         **{
-            one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement, setting.version)
+            one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement, 0, setting.version)
             for one in ("shop.t", "shop.*", "crm.*")
         },
         "replaces": rows_effect(_text(statement), (SCHEMA, "t"), alone=True),
@@ -556,13 +534,13 @@ def _tables_named(made: Statement) -> list[TableName]:
 
 @reader("schema history", "tables after it, where those that it names had the usual columns before")
 def _history(statement: bytes, setting: Setting) -> Any:
-    state = SchemaState()
-    state.note_charset(SCHEMA, "latin1", "latin1_swedish_ci")
+    state = SourceTables()
+    state.note_charset(SCHEMA, ("latin1", "latin1_swedish_ci"))
     with contextlib.suppress(NotSure):
         for name in _tables_named(_parsed(statement, setting)):
-            state.note_table(_usual_table(name))
+            note_table(state, _usual_table(name))
     logged = LoggedDefinition(
-        defined_names(statement),
+        defined_names(statement, setting.sql_mode),
         _text(statement),
         SCHEMA,
         setting.sql_mode,
@@ -571,7 +549,7 @@ def _history(statement: bytes, setting: Setting) -> Any:
         version=setting.version,
     )
     logged.apply_to(state)
-    return [state.tables[name] for name in sorted(state.tables)], state.charsets, state.temporary
+    return [table for _name, table in sorted(state.tables())], state.charsets, state.temporary
 
 
 # ---- what becomes of it ------------------------------------------------------------------------------------------------------
@@ -594,7 +572,11 @@ def _view(statement: bytes, setting: Setting) -> Any:
             found[engines] = _stop(error)
     known = TableEngines()
     learn(known, query)
-    return found | {"learned": json.loads(known.state() or b"null")}
+    return found | {"learned": _learned_engines(known)}
+
+
+def _program(one: KnownProgram) -> dict[str, Any]:
+    return {"KnownProgram": {"name": one.name, "words": one.words, "table": one.table, "event": one.event}}
 
 
 def _translated(statement: bytes, setting: Setting, known: TablesAtSource) -> Any:
@@ -602,7 +584,8 @@ def _translated(statement: bytes, setting: Setting, known: TablesAtSource) -> An
     texts = ["same" if one == statement else one for one in made.texts]
     return {
         "texts": texts, "left out": made.left_out, "reports": made.reports, "source": made.source, "replica": made.replica,
-        "sequences": (made.sequences_made, made.sequences_dropped), "versioned": made.versioned, "programs": made.programs,
+        "sequences": (made.sequences_made, made.sequences_dropped), "versioned": made.versioned,
+        "programs": [_program(one) for one in made.programs],
         "dropped": made.programs_dropped,
     }  # fmt: skip
 
@@ -677,20 +660,87 @@ def _readiness(statement: bytes, setting: Setting) -> Any:
 
 @reader(
     "history: schema",
-    "after each statement the tables that changed, by `SchemaState`",
+    "after each statement the tables that changed, by `SourceTables`",
     by_mode=False,
     of_histories=True,
 )
 def _schema_of_history(history: bytes, setting: Setting) -> Any:
-    state = SchemaState()
+    state = SourceTables()
     found = []
     for statement in history.split(HISTORY):
         text = _text(statement)
         LoggedDefinition(
-            defined_names(statement), text, SCHEMA, 0, 7, server_charset="latin1", version=setting.version
+            defined_names(statement, 0), text, SCHEMA, 0, 7, server_charset="latin1", version=setting.version
         ).apply_to(state)
-        found.append((text[:40], [(name, state.tables.get(name)) for name in sorted(state.take_touched())]))
+        found.append((text[:40], [(name, state.exact(name)) for name in sorted(state.take_touched())]))
     return found, state.charsets, state.temporary
+
+
+def _kept(tables: SourceTables) -> tuple[dict[str, Any], list[list[Any]]] | None:
+    """What the book knows, beside its tables, and these: each its facts and flags; None: nothing."""
+    lines = [json.loads(line) for line in tables.state().decode().splitlines()]
+    return (lines[0], lines[1:]) if lines else None
+
+
+def _created_schemas(facts: dict[str, Any]) -> list[str]:
+    return [schema for schema, exists in facts["complete"] if exists]
+
+
+def _learned_engines(engines: TableEngines) -> Any:
+    """Engines, triggers, routines, views and foreign keys that the book knows."""
+    kept = _kept(engines)
+    if kept is None:
+        return None
+    facts, tables = kept
+
+    def row(known: list[Any]) -> list[Any]:
+        table, _generated, _plain, _recorded, default, since_create, references_known, temporary = known
+        return [table["engine"], default, since_create, temporary, references_known]
+
+    programs = facts["programs"]
+    keys = [
+        [one["schema"], one["table"], name, key["schema"], key["table"], acts[key["on_delete"]]]
+        for one, *_flags in tables
+        for name, key in (one.get("foreign_keys") or {}).items()
+        for acts in [collections.defaultdict(str, {"CASCADE": "CASCADE", "SET NULL": "SET NULL"})]
+    ]
+    found = {
+        "tables": [[one[0]["schema"], one[0]["table"], *row(one)] for one in tables if one[0]["engine"] or one[5]],
+        "temporary": [[*key, *row(known)] for *key, known in facts["temporary"]],
+        "complete": _created_schemas(facts),
+        "triggers": [
+            [*name[1:], *table, text, event, body]
+            for name, _words, table, event, text, body, _reads in programs
+            if table is not None
+        ],
+        "routines": [[*one[0], one[5]] for one in programs if one[0][0] in ("FUNCTION", "PROCEDURE")],
+        "views": [[one[0][1].lower(), one[0][2].lower(), one[6]] for one in programs if one[0][0] == "VIEW"],
+        "foreign_keys": keys,
+    }
+    return found if any(found.values()) else None
+
+
+def _learned_by_mariadb(tables: MariadbTables) -> list[str]:
+    """Tables and programs that the book of a MariaDB's view knows, as lines."""
+    kept = _kept(tables)
+    if kept is None:
+        return [""][:0]
+    facts, rows = kept
+    programs = [
+        json.dumps([name, words, table, event], ensure_ascii=False)
+        for name, words, table, event, *_rest in facts["programs"]
+    ]
+    sets = [
+        facts["charsets"], _created_schemas(facts), facts["absent"], facts["doubtful"],
+        sorted(one[:3] for one in facts["temporary"]), programs,
+    ]  # fmt: skip
+    lines = []
+    for table, _generated, is_plain, is_recorded, *_flags in rows:
+        kind = table.pop("type", "")
+        told = ["sequence" if kind == "SEQUENCE" else "table", kind == "SYSTEM VERSIONED", is_plain, table]
+        told += [True] if is_recorded else []
+        lines.append(f"{json.dumps([table['schema'], table['table']])} {json.dumps(told, ensure_ascii=False)}")
+    return [json.dumps(sets, ensure_ascii=False), *lines]
 
 
 @reader(
@@ -712,7 +762,7 @@ def _engines_of_history(history: bytes, setting: Setting) -> Any:
         except CannotBeKept as error:
             found.append({"stop": _stop(error)["stop"]})
         learn(engines, query)
-    return found, json.loads(engines.state() or b"null")
+    return found, _learned_engines(engines)
 
 
 @reader(
@@ -729,7 +779,8 @@ def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
     for statement in history.split(HISTORY):
         try:
             made = translate_statement(statement, context, tables)
-            tables.learn(
+            learn_definition(
+                tables,
                 ToldDefinition(
                     made.source, made.replica, made.sequences_made, made.sequences_dropped, made.versioned, 7, made.programs,
                     made.programs_dropped, ("latin1", "latin1_swedish_ci"),
@@ -738,4 +789,4 @@ def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
             found.append([made.left_out, *("same" if one == statement else one for one in made.texts)])
         except CannotBeKept as error:
             found.append({"stop": _stop(error)["stop"]})
-    return found, tables.state().decode().splitlines()
+    return found, _learned_by_mariadb(tables)

@@ -1,43 +1,31 @@
-"""The lexers with each other over random SQL: where they differ is decided and written down, or it is a fault."""
+"""The two lexers with each other over random SQL, and what readers of the first word see through."""
 
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
-from tests.sql_verdicts import lexers
-from tests.sql_verdicts.differences import Difference, found_differences, listed_differences
+from tests.sql_verdicts import compiled_digest
+from tests.sql_verdicts.compiled_digest import digest_alike
 from tests.sql_verdicts.leads import blind, listed_leads
 from tests.sql_verdicts.random_sql import RandomSql
-from tests.sql_verdicts.setting import Setting
+from tests.sql_verdicts.setting import MODES, SERVERS, Setting
 
 _TEXTS = 150
-
-
-def _as_bytes_of_utf8(text: str) -> str:
-    """One character for each byte, as statements are read."""
-    return text.encode().decode("latin-1")
-
-
-def unlisted(seed: int, texts: int, pieces: int = 4) -> list[str]:
-    """Differences that no row explains."""
-    rows, drawn = listed_differences(), RandomSql(seed)
-    return [
-        f"{found.lexer} {found.setting} {found.refuses} at {found.at} of {found.text!r}"
-        for _ in range(texts)
-        for found in found_differences(_as_bytes_of_utf8(drawn.text(pieces)))
-        if not any(row.explains(found) for row in rows)
-    ]
+_SETTINGS = [Setting(server, mode) for server in SERVERS for mode in MODES]
 
 
 @pytest.mark.parametrize("pieces", [1, 4])
-def test_lexers_differ_in_what_is_listed_and_in_nothing_else(pieces: int) -> None:
-    assert unlisted(pieces, _TEXTS, pieces) == []
+def test_the_compiled_digest_reads_comments_and_strings_as_the_lexer_does(pieces: int) -> None:
+    drawn = RandomSql(pieces)
+    texts = [drawn.text(pieces).encode().decode("latin-1") for _ in range(_TEXTS)]
+    assert [(text, setting) for text in texts for setting in _SETTINGS if not digest_alike(text, setting)] == []
 
 
-@pytest.mark.parametrize("row", listed_differences(), ids=lambda row: row.name.replace(" ", "-"))
-def test_each_listed_difference_is_there(row: Difference) -> None:
-    explained = {found.lexer for found in found_differences(row.input) if row.explains(found)}
-    assert explained, row.name
+def test_a_digest_that_reads_a_comment_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = compiled_digest.sql_tokens
+    assert digest_alike("a # b\nc", _SETTINGS[0])
+    monkeypatch.setattr(compiled_digest, "sql_tokens", lambda text, *how: real(text.replace("#", "a"), *how))
+    assert not digest_alike("a # b\nc", _SETTINGS[0])
 
 
 @pytest.mark.parametrize(
@@ -49,13 +37,3 @@ def test_readers_of_the_first_word_are_blind_for_what_is_listed(text: str, expec
 
 def test_every_reader_of_the_first_word_sees_it_where_nothing_is_before_it() -> None:
     assert blind("") == []
-
-
-def test_a_lexer_that_reads_a_comment_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = lexers.LEXERS["names"]
-
-    def hashes_are_words(text: str, setting: Setting) -> str:
-        return real(text.replace("#", "a"), setting)
-
-    monkeypatch.setitem(lexers.LEXERS, "names", hashes_are_words)
-    assert any(line.startswith("names") for line in unlisted(1, 100, 1))

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
-from relay.view.rules.mariadb.statement.known_program import KnownProgram
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
-from relay.view.rules.tables.foreign_keys import References
 from relay.view.stops.stop_reason import CannotBeKept, StopReason
 
 MARIADB_10 = "10.11.19-MariaDB-log"
@@ -59,7 +60,7 @@ class ToldTables:
     def table(self, name: TableName) -> Table | None:
         return self.tables.get(name)
 
-    def is_there(self, name: TableName) -> bool | None:
+    def exists(self, name: TableName) -> bool | None:
         return True if name in self.tables or name in self.sequences else False if name in self.absent else None
 
     def is_sequence(self, name: TableName) -> bool:
@@ -84,11 +85,11 @@ class ToldTables:
 
 def told(*statements: str) -> ToldTables:
     """What is known behind these definitions in the schema `shop`."""
-    state = SchemaState()
-    state.note_charset("shop", "utf8mb4", "utf8mb4_general_ci")
+    state = SourceTables()
+    state.note_charset("shop", ("utf8mb4", "utf8mb4_general_ci"))
     for text in statements:
-        state.apply(parse_ddl(text, "shop", 0, MARIADB_10), Teller())
-    return ToldTables(dict(state.tables))
+        apply_definition(state, parse_ddl(text, "shop", 0, MARIADB_10), DefiningSession())
+    return ToldTables(dict(state.tables()))
 
 
 def context_of(version: str = MARIADB_10, **settings: object) -> StatementContext:

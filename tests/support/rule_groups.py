@@ -104,6 +104,7 @@ class RuleRun:
     def _read_anew(self, known: bytes, group: SourceGroup) -> tuple[list[OutGroup], bytes]:
         """What becomes of the same group where it is so long that nobody holds its events."""
         rules = MysqlRules(self.settings)
+        rules.before = self.rules.before
         rules.restore(known)
         return rules.plan(group._replace(events=_ReadAnew(group.events))), rules.state()
 

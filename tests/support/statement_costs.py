@@ -18,8 +18,9 @@ from protocol.sql.lexer import NotSure
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
@@ -197,9 +198,9 @@ def _noted(version: str) -> Reader:
 
 
 def _applied(made: LoggedDefinition) -> None:
-    state = SchemaState()
-    state.note_charset("d", "utf8mb4", "utf8mb4_general_ci")
-    state.apply(parse_ddl("CREATE TABLE t (a INT PRIMARY KEY)", "d", 0, "8.0.36"), _TELLER)
+    state = SourceTables()
+    state.note_charset("d", ("utf8mb4", "utf8mb4_general_ci"))
+    apply_definition(state, parse_ddl("CREATE TABLE t (a INT PRIMARY KEY)", "d", 0, "8.0.36"), _TELLER)
     assert made.facts is None or made.may_rename in (True, False)
     made.apply_to(state)
 
@@ -247,9 +248,9 @@ def _translated(version: str, mode: int = 0) -> Reader:
 
 
 def _readers() -> Iterator[tuple[str, Reader]]:
-    yield "definition_names", defined_names
+    yield "definition_names", lambda raw: defined_names(raw, 0)
     yield "one_line", one_line
-    yield "export's table choice", lambda raw: TableChoice(frozenset({("d", "t")})).is_about("d", raw, "5.6.24-log")
+    yield "export's table choice", lambda raw: TableChoice(frozenset({("d", "t")})).is_about("d", raw, 0, "5.6.24-log")
     for version in ("5.6.24-log", "9.7.4", MARIADB_10):
         yield f"schema history of {version}", _noted(version)
         yield f"feed of {version}", _fed(version)
@@ -274,6 +275,6 @@ def _readers() -> Iterator[tuple[str, Reader]]:
     yield "statements of MariaDB 11 with ANSI_QUOTES, NO_BACKSLASH_ESCAPES", _translated(MARIADB_11, 1 << 2 | 1 << 20)
 
 
-_TELLER: Final = Teller()
+_TELLER: Final = DefiningSession()
 READERS: Final[dict[str, Reader]] = dict(_readers())
 """By name."""

@@ -38,7 +38,7 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import read_tables, written_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops.stop_reason import CannotBeKept
 
 OF_LIBRARIES: Final = {
@@ -293,12 +293,12 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "read tables": lambda text: read_tables(_a_query(text)),
     "control": lambda text: control_of(text.encode()),
     "kind": lambda text: kind_of(text.encode()),
-    "defined names": lambda text: defined_names(text.encode()),
+    "defined names": lambda text: defined_names(text.encode(), 0),
     "source statement": _source_statement,
     "secrets": without_secrets,
 }
 BEGINNINGS: Final = ("", "CREATE TABLE t (a INT) ", "INSERT INTO t VALUES (1")
-REFUSALS: Final = (NotSure, NotReadable, CannotBeKept, StatementRefused)
+REFUSALS: Final = (NotSure, CannotBeKept, StatementRefused)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -356,11 +356,9 @@ SQL: Final = re.compile(
     re.IGNORECASE,
 )
 READ_ELSEWHERE: Final = {
-    # what clients of the relay send, and what a source is sent
-    "protocol.statements.expression.tokens": {"_TOKEN"},
+    # what clients of the relay send
     "protocol.statements.session.secrets": {"_VERBS"},
     # words anywhere in a text, where it is not or cannot be read as a whole
-    "protocol.binlog.schema.definition_names": {"_TOKEN"},
     "relay.schema_history.definition_scan": {"_TRIGGER"},
     "relay.schema_history.logged_definition": {"_PASSWORD", "_RENAMES"},
     "relay.view.rules.definition_rules": {"_TABLE", "_NAMES_ENGINE", "_REFERS", "_CHECKS"},
@@ -374,16 +372,12 @@ READ_ELSEWHERE: Final = {
     "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
     "relay.view.rules.statement.row_picks": {"_PERHAPS", "_PASSED"},
     "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
-    # lexers of their own
-    "relay.view.rules.statement.commented_keys": {"_COMMENT"},
-    "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED", "_PIECES"},
+    # comments, by what is right before or in them
+    "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},
     "relay.view.rules.mariadb.statement.object_statements": {"_GENERATED"},
-    "relay.view.rules.targets.statement.source_statement": {"_TOKEN"},
-    "relay.audit.readiness.logged_statement": {"_TOKEN"},
-    # no statements: a column's type as servers show it, a dump's lines, characters of several bytes
+    # no statements: a column's type as servers show it, a dump's lines
     "relay.schema_history.table_agreement": {"_COMMENT"},
     "relay.view.seeding.sql_dump": {"_DATA"},
-    "relay.view.rules.statement.logged_query": {"_WIDE_CHARACTERS"},
 }
 """Patterns about SQL outside of protocol/sql/, by module. The audits' patterns for Spark, which are Java's, are in none of these."""
 

@@ -1,67 +1,44 @@
 """Which tables a statement that defines something may be about, without understanding the statement."""
 
-import re
 from typing import Final
 
-from protocol.sql.lexer import LINE_COMMENT
+from protocol.sql.lexer import NotSure, ReadAs, TokenKind, sql_text
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_NAMES: Final = 200
-# Behind RENAME come TO or AS, a schema, a point, a table; or, as a statement's first word, TABLE, both names, and more pairs.
-_BEHIND_RENAME: Final = 6
-_TOKEN: Final = re.compile(
-    rf"""
-      /\*(?![!M]).*?(?:\*/|\Z)      # a comment
-    | /\*M?!\d*                     # what only servers read is read
-    | \*/
-    | {LINE_COMMENT}
-    | `(?P<name>(?>(?:[^`]++|``)*))(?:`|(?P<open>\Z))
-    | "(?P<quoted>(?>(?:[^"]++|"")*))(?:"|(?P<open_2>\Z))
-    | '(?>(?:[^'\\]++|''|\\.)*)(?:'|(?P<open_3>\\?\Z))
-    | (?P<word>[\w$]++)
-    | [^\s\w$]
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-_OPEN: Final = frozenset(("open", "open_2", "open_3"))
-"""Groups of a quotation that does not end."""
+# After RENAME come TO or AS, a schema, a point, a table; or, as a statement's first word, TABLE, both names, and more pairs.
+_AFTER_RENAME: Final = 6
+_NAMES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER)
 
 
-def defined_names(text: bytes) -> frozenset[str] | None:
+def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
     """Lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
 
-    What stands in parentheses is left out: columns, and the tables that foreign keys name. None: it may be about any table
-    (it is not UTF-8, or too long to tell).
+    Words in parentheses are left out: columns, and the tables that foreign keys name. None: it may be about any table
+    (it is not UTF-8, not SQL, or too long to tell).
     """
     if len(text) > _MOST_BYTES:
         return None
     try:
-        statement = text.decode()
-    except UnicodeDecodeError:
+        read = sql_text(text.decode(), ReadAs(sql_mode=sql_mode, any_server=True))
+    except (UnicodeDecodeError, NotSure):
         return None
     names: set[str] = set()
     depth, left = 0, 0
     opened = False
-    for match in _TOKEN.finditer(statement):
-        token = match[0]
-        if token == "(":
+    for token in read.tokens:
+        if token.upper == "(":
             depth += 1
             opened = True
-        elif token == ")":
+        elif token.upper == ")":
             depth = max(0, depth - 1)
-        if match.lastgroup in _OPEN:
-            return None
-        name = match["name"] or match["quoted"] or match["word"]
-        if name is None or depth:
+        if token.kind not in _NAMES or depth:
             continue
-        if match["name"] or match["quoted"]:
-            name = name.replace("``", "`").replace('""', '"')
         if not opened or left > 0:
-            names.add(name.lower())
+            names.add(token.text.lower())
             left -= 1
-        if match["word"] and name.upper() == "RENAME":
-            left = _BEHIND_RENAME
+        if token.upper == "RENAME":
+            left = _AFTER_RENAME
         if len(names) > _MOST_NAMES:
             return None
     return frozenset(names)

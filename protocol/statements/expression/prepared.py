@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.charsets import TextEncoding
+from protocol.columns.codes import column_codes as codes
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.packets import eof_payload
 from protocol.resultset import Column, column_payload
@@ -24,11 +25,12 @@ _PLACE_BYTES: Final = 104
 _MOST_LITERAL_CHARACTERS: Final = 65536
 _UNSIGNED: Final = 0x80
 _PARAMETER: Final = Column("?", length=21845)
-_INTEGERS: Final = {1: "b", 2: "h", 3: "i", 8: "q", 9: "i", 13: "h"}
-_REALS: Final = {4: "<f", 5: "<d"}
-_NULL: Final = 6
-_MOMENTS: Final = (7, 10, 12)
-_TIME: Final = 11
+_INTEGERS: Final = {
+    codes.FIELD_TINY: "b", codes.FIELD_SHORT: "h", codes.FIELD_LONG: "i", codes.FIELD_LONGLONG: "q", codes.FIELD_INT24: "i",
+    codes.FIELD_YEAR: "h",
+}  # fmt: skip
+_REALS: Final = {codes.FIELD_FLOAT: "<f", codes.FIELD_DOUBLE: "<d"}
+_MOMENTS: Final = (codes.FIELD_TIMESTAMP, codes.FIELD_DATE, codes.FIELD_DATETIME)
 
 
 @dataclass(slots=True)
@@ -144,7 +146,7 @@ def _values(statement: _Prepared, body: bytes, encoding: TextEncoding) -> list[s
         raise Malformed("the types of the values are missing")
     values = []
     for number, (kind, flag) in enumerate(statement.types):
-        is_null = nulls >> number & 1 or kind == _NULL
+        is_null = nulls >> number & 1 or kind == codes.FIELD_NULL
         values.append("NULL" if is_null else _literal(cursor, kind, bool(flag & _UNSIGNED), encoding))
     return values
 
@@ -161,8 +163,8 @@ def _literal(cursor: Cursor, kind: int, is_unsigned: bool, encoding: TextEncodin
             raise Malformed("a number that is none")
         # Clients of languages with one kind of number send all of them so.
         return str(int(value)) if value.is_integer() and abs(value) < 1 << 53 else repr(value)
-    if kind in _MOMENTS or kind == _TIME:
-        return f"'{_time(cursor) if kind == _TIME else _moment(cursor)}'"
+    if kind in _MOMENTS or kind == codes.FIELD_TIME:
+        return f"'{_time(cursor) if kind == codes.FIELD_TIME else _moment(cursor)}'"
     text = encoding.decode(cursor.lenenc_bytes())
     if len(text) > _MOST_LITERAL_CHARACTERS:
         raise Malformed(f"a text of {len(text)} characters")

@@ -1,12 +1,11 @@
-"""Cuts statements into tokens."""
+"""The tokens of the statements that clients send."""
 
-import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import Enum
-from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
-from protocol.sql.lexer import LINE_COMMENT
+from protocol.errors import StatementRefused
+from protocol.sql.lexer import NotSure, ReadAs, SqlToken, TokenKind, TooManyTokens, sql_text
 from protocol.statements.session.facts import SourceFacts
 from protocol.statements.session.refusals import not_understood, too_long
 
@@ -15,9 +14,6 @@ _MAX_TOKENS: Final = 1024
 MAX_CHARACTERS: Final = 65536
 """Of a statement."""
 _MOST_BYTES_OF_A_CHARACTER: Final = 4
-# Versions that only MySQL has, by which it means what MariaDB does not know.
-_FIRST_OF_MYSQL_ONLY: Final = 50700
-_LAST_OF_MYSQL_ONLY: Final = 99999
 
 
 def check_size(text: bytes) -> None:
@@ -38,8 +34,7 @@ class Kind(Enum):
     SYMBOL = "symbol"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a statement. `text`: without quotes and sigils; [start, stop) is its place in the statement."""
 
     kind: Kind
@@ -66,127 +61,116 @@ class Token:
         return self.kind is Kind.SYMBOL and self.text in symbols
 
 
-# Possessive quantifiers (++, *+): an unterminated quote of a megabyte must fail in linear time.
-_SINGLE: Final = r"'(?>(?:[^'\\]++|\\.|'')*)'"
-_DOUBLE: Final = r'"(?>(?:[^"\\]++|\\.|"")*)"'
-_BACKTICK: Final = r"`(?>(?:[^`]++|``)*)`"
-_WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
-_TOKEN: Final = re.compile(
-    rf"""
-      (?P<space> \s++ | {LINE_COMMENT}
-               | \0++(?=\s*+$)                          # of clients that send it along
-               | \*/                                     # the end of a version comment that is part of the statement
-               | /\*(?![Mm]?!).*?\*/
-               | \\[gG](?=\s*$) )                        # of people who type it where no client takes it away
-    | (?P<comment> /\*[Mm]?! (?P<since> \d{{5,6}} )? )
-    | @@ (?: (?P<scope>(?i:global|session|local)) \s*+ \. \s*+ )? (?P<system> {_WORD}(?:\.{_WORD})? | {_BACKTICK} )
-    | @ (?P<variable> [\w.$]++ | {_SINGLE} | {_DOUBLE} | {_BACKTICK} )
-    | (?P<string> {_SINGLE} | {_DOUBLE} )
-    | (?P<name> {_BACKTICK} )
-    | (?P<number> 0[xX][0-9A-Fa-f]++ | \d++(?:\.\d*+)?(?:[eE][+-]?\d++)? )
-    | (?P<word> {_WORD} )
-    | (?P<symbol> := | /(?!\*) | [=,().*;+\-<>!%&|^~?:{{}}\[\]] )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-# A backslash before % and _ stays: it is for LIKE.
-_ESCAPES: Final = {
-    "n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_",
-}  # fmt: skip
+_SYMBOLS: Final = frozenset("=,().*;+-<>!%&|^~?:{}[]/")
+_SCOPES: Final = frozenset(("GLOBAL", "SESSION", "LOCAL"))
+_SAME: Final = {
+    TokenKind.WORD: Kind.WORD,
+    TokenKind.NAME: Kind.NAME,
+    TokenKind.STRING: Kind.STRING,
+}
+_MOST_PIECES: Final = 2 * _MAX_TOKENS
+"""Tokens of the lexer, of which a variable has several, and comments."""
+_BLANK: Final = "\xa0"
+"""As servers have it for clients of latin1; those of other sets are not told apart."""
+_OF_ANY: Final = ReadAs(any_server=True, blank=_BLANK, most=_MOST_PIECES)
 
 
-def tokenize(statement: str, facts: SourceFacts | None = None, *, unquotes: bool = True) -> list[Token]:
-    """Cut a statement into tokens, without comments, spaces and the semicolons at its end.
-
-    unquotes: strings have their text, which takes a while where they are long.
+def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
+    """Cut a statement into tokens, without comments, spaces and the semicolons at its end. Strings side by side are one.
 
     What a version comment holds is part of the statement where `facts` are of such a version; without them always.
 
     Raises: StatementRefused (ER_PARSE_ERROR) at the first character that begins no token, such as an open quote, and
-    for a statement of more than 1024 tokens, comments and spaces counted, or 65536 characters.
+    for a statement of more than 1024 tokens or 65536 characters.
     """
     if len(statement) > MAX_CHARACTERS:
         raise too_long(f"{len(statement)} characters, at most {MAX_CHARACTERS}")
+    read_as = _OF_ANY
+    if facts is not None and "/*" in statement:
+        # a version that is not known reads no comment that is for some
+        version = ".".join(map(str, max(facts.version_numbers, (0, 0, 1))))
+        read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, blank=_BLANK, most=_MOST_PIECES)
+    try:
+        found = sql_text(statement, read_as).tokens
+    except TooManyTokens:
+        raise _too_many() from None
+    except NotSure as error:
+        raise not_understood(statement, error.at) from None
     tokens: list[Token] = []
-    offset = count = 0
-    while offset < len(statement):
-        match = _TOKEN.match(statement, offset)
-        count += 1
-        if match is None:
-            raise not_understood(statement, offset)
-        if count > _MAX_TOKENS:
-            raise too_long(f"more than {_MAX_TOKENS} words, signs and spaces")
-        start, offset = offset, match.end()
-        if match["space"] is not None:
-            continue
-        if match["comment"] is not None:
-            if facts is not None and not _is_for(match["comment"], match["since"], facts):
-                end = statement.find("*/", offset)
-                if end < 0:
-                    raise not_understood(statement, start)
-                offset = end + 2
-            continue
-        if match["system"] is not None:
-            name, scope = _unquote(match["system"]), (match["scope"] or "").lower()
-            tokens.append(Token(Kind.SYSTEM_VARIABLE, name, start, offset, scope))
-        elif match["variable"] is not None:
-            tokens.append(Token(Kind.USER_VARIABLE, _unquote(match["variable"]), start, offset))
-        elif match["string"] is not None:
-            text = _unquote(match["string"]) if unquotes else ""
-            tokens.append(Token(Kind.STRING, text, start, offset))
-        elif match["name"] is not None:
-            tokens.append(Token(Kind.NAME, _unquote(match["name"]), start, offset))
-        elif match["number"] is not None:
-            tokens.append(Token(Kind.NUMBER, match["number"], start, offset))
-        elif match["word"] is not None:
-            tokens.append(Token(Kind.WORD, match["word"], start, offset))
+    for token in _of_clients(statement, found):
+        if token.kind is Kind.STRING and tokens and tokens[-1].kind is Kind.STRING:
+            tokens[-1] = tokens[-1]._replace(text=tokens[-1].text + token.text, stop=token.stop)
         else:
-            tokens.append(Token(Kind.SYMBOL, match["symbol"], start, offset))
+            tokens.append(token)
+    if len(tokens) > _MAX_TOKENS:
+        raise _too_many()
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
-    return _with_strings_joined(tokens)
+    return tokens
+
+
+def _too_many() -> StatementRefused:
+    return too_long(f"more than {_MAX_TOKENS} words and signs")
 
 
 def placeholders(statement: str, facts: SourceFacts | None = None) -> tuple[int, ...]:
     """Where the question marks stand that values are given for. Raises: as `tokenize`."""
-    return tuple(token.start for token in tokenize(statement, facts, unquotes=False) if token.is_symbol("?"))
+    return tuple(token.start for token in tokenize(statement, facts) if token.is_symbol("?"))
 
 
-def _with_strings_joined(tokens: list[Token]) -> list[Token]:
-    """Strings side by side are one."""
-    joined: list[Token] = []
-    for kind, run in groupby(tokens, lambda token: token.kind):
-        same = list(run)
-        if kind is Kind.STRING and len(same) > 1:
-            same = [Token(kind, "".join(token.text for token in same), same[0].start, same[-1].stop)]
-        joined += same
-    return joined
+def _of_clients(statement: str, found: list[SqlToken]) -> Iterator[Token]:
+    """The same tokens with variables and := as one each. Raises: StatementRefused for a sign that clients may not write."""
+    at = 0
+    while (token := found[at]).kind is not TokenKind.END:
+        at += 1
+        if token.kind is TokenKind.NUMBER:
+            if token.text.startswith("0b"):
+                raise not_understood(statement, token.start)
+            yield Token(Kind.NUMBER, "0" * token.text.startswith(".") + token.text, token.start, token.stop)
+        elif token.kind is not TokenKind.SYMBOL:
+            yield Token(_SAME[token.kind], token.text, token.start, token.stop)
+        elif token.text == "@":
+            at, variable = _variable(statement, found, at)
+            yield variable
+        elif token.text == ":" and found[at].upper == "=" and found[at].start == token.stop:
+            yield Token(Kind.SYMBOL, ":=", token.start, found[at].stop)
+            at += 1
+        elif token.text == "*" and found[at].upper == "/" and found[at].start == token.stop:
+            at += 1  # the end of a comment that was for another server
+        elif token.text in _SYMBOLS:
+            yield Token(Kind.SYMBOL, token.text, token.start, token.stop)
+        elif token.text == "\\" and found[at].upper == "G" and found[at + 1].kind is TokenKind.END:
+            at += 1  # of people who type it where no client takes it away
+        else:
+            raise not_understood(statement, token.start)
 
 
-def _is_for(opening: str, since: str | None, facts: SourceFacts) -> bool:
-    """Whether a server of this kind looks into a version comment: `/*!`, `/*!50505`, `/*M!100100`."""
-    of_mariadb = "M" in opening.upper()
-    if of_mariadb and not facts.is_mariadb:
-        return False
-    if since is None:
-        return True
-    major, minor, patch = facts.version_numbers
-    if facts.is_mariadb and not of_mariadb and _FIRST_OF_MYSQL_ONLY <= int(since) <= _LAST_OF_MYSQL_ONLY:
-        return False
-    return major * 10000 + minor * 100 + patch >= int(since)
-
-
-def _unquote(text: str) -> str:
-    quote = text[0]
-    if quote not in "'\"`":
-        return text
-    inner = text[1:-1].replace(quote * 2, quote)
-    if quote == "`" or "\\" not in inner:
-        return inner
-    first, *escaped = inner.split("\\")
-    parts = [first]
-    pieces = iter(escaped)
-    for piece in pieces:
-        # Nothing before the next backslash: this one was before that.
-        parts.append(_ESCAPES.get(piece[0], piece[0]) + piece[1:] if piece else "\\" + next(pieces, ""))
-    return "".join(parts)
+def _variable(statement: str, found: list[SqlToken], at: int) -> tuple[int, Token]:
+    """Where to go on, and the variable whose @ is before `at`. Raises: StatementRefused."""
+    start = found[at - 1].start
+    is_system = found[at].upper == "@" and found[at].start == found[at - 1].stop
+    at += is_system
+    scope = ""
+    if (
+        is_system
+        and found[at].upper in _SCOPES
+        and found[at].start == found[at - 1].stop
+        and found[at + 1].upper == "."
+    ):
+        scope = found[at].text.lower()
+        at += 2
+    elif found[at].start != found[at - 1].stop:
+        raise not_understood(statement, start)
+    first = at
+    if found[at].kind in (TokenKind.NAME, TokenKind.STRING) and not (is_system and found[at].kind is TokenKind.STRING):
+        at += 1
+    else:
+        while found[at].kind in (TokenKind.WORD, TokenKind.NUMBER) or found[at].upper == ".":
+            at += 1
+            if found[at].start != found[at - 1].stop:
+                break
+    if at == first or (is_system and found[first].kind not in (TokenKind.WORD, TokenKind.NAME)):
+        raise not_understood(statement, start)
+    text = "".join(token.text for token in found[first:at])
+    kind = Kind.SYSTEM_VARIABLE if is_system else Kind.USER_VARIABLE
+    return at, Token(kind, text, start, found[at - 1].stop, scope)

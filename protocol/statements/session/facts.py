@@ -1,10 +1,10 @@
 """The source as its replicas see it through the relay."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from protocol.sql.server_version import version_numbers
 from protocol.statements.session.gtid_variables import GtidVariables
 
 _RENAMED_SINCE: Final = (8, 0)
@@ -45,13 +45,12 @@ class SourceFacts:
         return self.gtids().mode
 
     @property
-    def version_numbers(self) -> tuple[int, ...]:
+    def version_numbers(self) -> tuple[int, int, int]:
         """The numbers of the version: (5, 6, 24) for `5.6.24-log`.
 
         A MariaDB that does not name itself was given its version (`--version=5.7.99`), which then says nothing of what it can.
         """
-        match = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", self.version)
-        numbers = tuple(int(part) for part in match.groups(default="0")) if match else (0, 0, 0)
+        numbers = version_numbers(self.version)
         if self.is_mariadb and "mariadb" not in self.version.lower():
             return max(numbers, _LEAST_OF_UNNAMED_MARIADB)
         return numbers

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Value
+from protocol.sql.server_functions import TIME_UNITS
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.functions import FUNCTIONS, WITHOUT_PARENTHESES
 from protocol.statements.expression.tokens import Kind, Token
@@ -22,7 +23,6 @@ from protocol.statements.translation.sqlite_words import (
     KEYWORDS,
     OPTIONS,
     REFUSED,
-    TIME_UNITS,
     TYPES,
 )
 

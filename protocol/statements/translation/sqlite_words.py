@@ -66,5 +66,3 @@ TYPES: Final[dict[str, str]] = {
     "UNSIGNED": "INTEGER",
 }
 """What CAST makes."""
-
-TIME_UNITS: Final = frozenset(("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"))

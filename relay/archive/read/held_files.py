@@ -7,7 +7,7 @@ from pathlib import Path
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.archive.read.reader import FileReader
-from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveGap, ArchiveUnknownFile
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveUnknownFile
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.watchers import Watchers
@@ -72,7 +72,7 @@ class HeldFiles:
     def after(self, name: str) -> ArchivedFile | None:
         """The file after `name`, or None if `name` is the newest.
 
-        Raises: ArchiveUnknownFile; ArchiveGap if files between are not held; ArchiveCorrupt if `name` itself is damaged.
+        Raises: ArchiveUnknownFile, also if files between are not held; ArchiveCorrupt if `name` itself is damaged.
         """
         file = self._by_name.get(name)
         if file is None:
@@ -89,7 +89,7 @@ class HeldFiles:
             return None
         following = self._files[place]
         if following.number != file.number + 1:
-            raise ArchiveGap(
+            raise ArchiveUnknownFile(
                 f"{following.number - file.number - 1} file(s) between {name} and {following.name} are not held",
                 file=name,
                 offset=file.end,

@@ -92,21 +92,13 @@ class ArchiveUnavailable(ArchiveError):
     is_told = False
 
 
-class ArchiveGap(ArchiveError):
-    """The next file in the source's sequence is not held; serving the one after it would skip transactions."""
-
-
 class ArchiveConflict(ArchiveError):
     """Two files claim the same place, or a file is where a new one must go."""
 
 
 class ArchiveUnknownFile(ArchiveError):
-    """A file that the archive does not hold was asked for."""
+    """A file is asked for that the archive does not hold, or that comes next: the one after it would skip transactions."""
 
 
 class ArchiveMisuse(ArchiveError):
     """A call that the archive's state does not allow: a bug in the caller, not in the data."""
-
-
-class ArchiveQueueFull(ArchiveMisuse):
-    """More bytes were handed to the writer than its queue may hold; the caller ignored `queued_bytes`."""

@@ -3,13 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from protocol.errors import ExitCode, RelayError
-
-
-class NoSuchRow(RelayError):
-    """The row cannot be looked for. `str()` says why, and what to type instead."""
-
-    exit_code = ExitCode.WRONG_USE
+from relay.commands.outcome import CommandFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +34,22 @@ class RowAsked:
         return key_text(self.columns, self.values)
 
     def with_columns(self, primary_key: tuple[str, ...] | None) -> "RowAsked":
-        """The same with the column of a value that stands alone. None: nobody told the primary key. Raises: NoSuchRow."""
+        """The same with the column of a value that stands alone. None: nobody told the primary key. Raises: CommandFailed."""
         if self.columns != ("",):
             return self
         example = json.dumps({"id": 42})
         if primary_key is None:
-            raise NoSuchRow(
+            raise CommandFailed(
                 f"nobody told the primary key of {self.name}: name its columns, --key '{example}'. Columns that have no names in "
                 f"these files are called @1, @2 ….",
             )
         if not primary_key:
-            raise NoSuchRow(
+            raise CommandFailed(
                 f"{self.name} has no primary key: name columns that make a row findable, --key '{example}'."
             )
         if len(primary_key) > 1:
             columns = json.dumps(dict.fromkeys(primary_key, 42))
-            raise NoSuchRow(f"the primary key of {self.name} has {len(primary_key)} columns: --key '{columns}'.")
+            raise CommandFailed(f"the primary key of {self.name} has {len(primary_key)} columns: --key '{columns}'.")
         return RowAsked(self.schema, self.table, ((primary_key[0], self.values[0]),))
 
 
@@ -67,10 +61,10 @@ def key_text(columns: tuple[str, ...], values: tuple[str | None, ...] | None) ->
 
 
 def parse_row(table: str, key: str) -> RowAsked:
-    """--table db.t and --key 42, --key abc, or --key '{"id": 42, "part": 1}'. Raises: NoSuchRow."""
+    """--table db.t and --key 42, --key abc, or --key '{"id": 42, "part": 1}'. Raises: CommandFailed."""
     schema, dot, name = table.partition(".")
     if not (schema and dot and name):
-        raise NoSuchRow(f"--table is {table!r}: it takes a table with its database, such as shop.orders.")
+        raise CommandFailed(f"--table is {table!r}: it takes a table with its database, such as shop.orders.")
     try:
         value = json.loads(key, parse_int=str, parse_float=str, parse_constant=str)
     except ValueError:
@@ -79,7 +73,7 @@ def parse_row(table: str, key: str) -> RowAsked:
     made = tuple((column, _value_text(one)) for column, one in named.items())
     if not made or any(text is None for _, text in made):
         example = json.dumps({"id": 42})
-        raise NoSuchRow(f"--key is {key!r}: it takes a value, or columns with values, such as '{example}'.")
+        raise CommandFailed(f"--key is {key!r}: it takes a value, or columns with values, such as '{example}'.")
     return RowAsked(schema, name, tuple((column, text) for column, text in made if text is not None))
 
 

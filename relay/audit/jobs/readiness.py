@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.server_version import version_numbers
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.view_stops import left_out_section, view_cases, view_section, view_stops, view_stops_frame
 from relay.audit.readiness.check import MARIADB, MIGRATION, MYSQL, Check, Effect

@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
-from relay.audit.history.row_asked import NoSuchRow, RowAsked, key_text
+from relay.audit.history.row_asked import RowAsked, key_text
 from relay.audit.readiness.checks import shown
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
@@ -20,6 +20,7 @@ from relay.audit.runner.look_alikes import look_alikes
 from relay.audit.shared.masked_statement import masked_statement
 from relay.audit.shared.statement_tables import changed_table, defined_thing, named_table
 from relay.binlog_tables.plan.packed_store import store_of
+from relay.commands.outcome import CommandFailed
 from relay.report.content import Fact, Kind, ReportTable, Section
 from relay.report.text import number_of
 from relay.schema_history.tables.source_table import Table
@@ -46,7 +47,7 @@ _PLACE: Final = "file string, transaction bigint, `row` bigint, life int"
 def run(audit: Audit) -> AuditResult:
     """One pass over the table's rows for keys that change, one for the rows that had one of them, two over the statements."""
     if audit.options.row is None:
-        raise NoSuchRow("history is about one row: name it with --table and --key.")
+        raise CommandFailed("history is about one row: name it with --table and --key.")
     audit.step("Following definitions of tables")
     changes = schema_changes(store_of(audit.options.archive), audit.files)
     row = _with_key(audit.options.row, changes)
@@ -84,7 +85,7 @@ def _verdict(row: RowAsked, changes: int, lives: int) -> str:
 
 
 def _with_key(asked: RowAsked, changes: Sequence[SchemaChange]) -> RowAsked:
-    """The row with the columns of its key. Raises: NoSuchRow."""
+    """The row with the columns of its key. Raises: CommandFailed."""
     versions = [
         table for one in changes if ".".join(one.name) == asked.name for table in (one.before, one.after) if table
     ]
@@ -93,7 +94,7 @@ def _with_key(asked: RowAsked, changes: Sequence[SchemaChange]) -> RowAsked:
     known = {column.name for table in versions for column in table.columns}
     for column in row.columns:
         if known and column not in known and not column.startswith("@"):
-            raise NoSuchRow(f"{row.name} has no column {column!r}; it has {', '.join(sorted(known))}.")
+            raise CommandFailed(f"{row.name} has no column {column!r}; it has {', '.join(sorted(known))}.")
     return row
 
 
@@ -118,7 +119,7 @@ def _key(row: RowAsked, image: str) -> Column:
 
 
 def _moves(audit: Audit, row: RowAsked) -> list[Move]:
-    """Raises: NoSuchRow: too many keys change."""
+    """Raises: CommandFailed: too many keys change."""
     frame = _rows(audit, row, "file", "transaction", "row", "operation", "before", "after")
     moved = frame.where("old IS NOT NULL AND new IS NOT NULL AND old <> new").select(
         "file", "transaction", "row", "old", "new"
@@ -149,7 +150,7 @@ def _lives(audit: Audit, row: RowAsked, touching: DataFrame, defined: list[Row])
 
 def _check_count(row: RowAsked, count: int, what: str) -> None:
     if count > _MOST_CHANGES:
-        raise NoSuchRow(
+        raise CommandFailed(
             f"{row.name} has more than {_MOST_CHANGES:,} {what} in these files: narrow the time with --since and --until."
         )
 
@@ -167,7 +168,7 @@ def _tuple(values: Sequence[str] | None) -> Key | None:
 
 
 def _check_table(audit: Audit, row: RowAsked, defined: list[Row]) -> None:
-    """Raises: NoSuchRow where nothing in these files is about the table: its name may be another."""
+    """Raises: CommandFailed where nothing in these files is about the table: its name may be another."""
     names = audit.read("table_maps", "schema", "table").where("table IS NOT NULL").distinct().collect()
     there = sorted(f"{one['schema']}.{one['table']}" for one in names)
     if row.name in there or defined:
@@ -176,7 +177,7 @@ def _check_table(audit: Audit, row: RowAsked, defined: list[Row]) -> None:
         return
     alike = get_close_matches(row.name, there, 5) or there[:5]
     told = f" There are {', '.join(alike)}{' and others' if len(there) > len(alike) else ''}." if there else ""
-    raise NoSuchRow(f"nothing in these files is about a table {row.name}.{told}")
+    raise CommandFailed(f"nothing in these files is about a table {row.name}.{told}")
 
 
 def _definitions(audit: Audit, row: RowAsked, changes: Sequence[SchemaChange]) -> list[Row]:

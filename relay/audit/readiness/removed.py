@@ -3,20 +3,12 @@
 from typing import Final
 
 from protocol.sql.kind import kind_of
-from relay.audit.readiness import reserved_words
+from protocol.sql.server_functions import REMOVED_FROM_MYSQL
+from protocol.sql.server_words import NEW_IN_MARIADB, NEW_IN_MYSQL
+from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-_FUNCTIONS_GONE: Final = frozenset((
-    "PASSWORD", "OLD_PASSWORD", "ENCODE", "DECODE", "ENCRYPT", "DES_ENCRYPT", "DES_DECRYPT", "GEOMFROMTEXT", "GEOMETRYFROMTEXT",
-    "GEOMFROMWKB", "GEOMETRYFROMWKB", "POINTFROMTEXT", "POINTFROMWKB", "LINEFROMTEXT", "LINESTRINGFROMTEXT", "LINEFROMWKB",
-    "LINESTRINGFROMWKB", "POLYFROMTEXT", "POLYGONFROMTEXT", "POLYFROMWKB", "POLYGONFROMWKB", "MPOINTFROMTEXT",
-    "MULTIPOINTFROMTEXT", "MLINEFROMTEXT", "MULTILINESTRINGFROMTEXT", "MPOLYFROMTEXT", "MULTIPOLYGONFROMTEXT",
-    "GEOMCOLLFROMTEXT", "GEOMETRYCOLLECTIONFROMTEXT", "ASTEXT", "ASWKT", "ASBINARY", "ASWKB", "GEOMETRYTYPE", "GEOMETRYN",
-    "NUMGEOMETRIES", "NUMPOINTS", "NUMINTERIORRINGS", "INTERIORRINGN", "EXTERIORRING", "POINTN", "STARTPOINT", "ENDPOINT",
-    "GLENGTH", "CENTROID", "ENVELOPE", "ISSIMPLE", "ISEMPTY", "ISCLOSED", "DIMENSION", "SRID", "CONVEXHULL", "MBREQUAL", "AREA",
-    "BUFFER", "CROSSES", "DISTANCE", "DISJOINT", "EQUALS", "INTERSECTS", "OVERLAPS", "TOUCHES", "WITHIN", "CONTAINS", "X", "Y",
-))  # fmt: skip
 _BEFORE_A_TABLE_OR_KEY: Final = frozenset((
     "INTO", "TABLE", "KEY", "INDEX", "FROM", "JOIN", "UPDATE", "REFERENCES", "CONSTRAINT", "UNIQUE", "FULLTEXT", "SPATIAL",
     "EXISTS", "PROCEDURE", "FUNCTION", "CALL", "ON", "IGNORE", "REPLACE", "DELAYED", ".", "ADD", "VIEW",
@@ -27,7 +19,7 @@ _SYSTEM_TABLES_GONE: Final = frozenset(("proc", "event", "host"))
 
 def _calls_what_is_gone(statement: LoggedStatement) -> bool:
     return any(
-        name in _FUNCTIONS_GONE and statement.word(index - 1) not in _BEFORE_A_TABLE_OR_KEY
+        name in REMOVED_FROM_MYSQL and statement.word(index - 1) not in _BEFORE_A_TABLE_OR_KEY
         for name, index in statement.calls()
     ) and not _sets_password_by_function(statement)
 
@@ -48,7 +40,7 @@ def _grants_with_account_options(statement: LoggedStatement) -> bool:
     return statement.verb == "GRANT" and (
         statement.has("IDENTIFIED")
         or statement.has("REQUIRE")
-        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.tokens)))
+        or any(statement.word(index).startswith("MAX_") for index in range(len(statement.words)))
     )
 
 
@@ -58,14 +50,14 @@ def _grants_only(statement: LoggedStatement) -> bool:
 
 def _has_old_plugin(statement: LoggedStatement) -> bool:
     return statement.verb != "GRANT" and any(
-        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places_of("IDENTIFIED", "WITH")
+        statement.text_at(index + 2) in _PLUGINS_GONE for index in statement.places("IDENTIFIED", "WITH")
     )
 
 
 def _orders_groups(statement: LoggedStatement) -> bool:
-    for start in statement.places_of("GROUP", "BY"):
+    for start in statement.places("GROUP", "BY"):
         depth = 0
-        for index in range(start + 2, len(statement.tokens)):
+        for index in range(start + 2, len(statement.words)):
             word = statement.word(index)
             if word == "(":
                 depth += 1
@@ -93,7 +85,7 @@ def system_tables(statement: LoggedStatement) -> list[str]:
     )
     return [
         statement.name(index + 2)
-        for index in range(len(statement.tokens))
+        for index in range(len(statement.words))
         if statement.name(index) == "mysql"
         and statement.word(index + 1) == "."
         and statement.name(index + 2)
@@ -141,8 +133,8 @@ CHECKS: Final = (
         "mysql_native_password only with --mysql-native-password=ON.",
         "MySQL 9.0 release notes; error 1524 of 9.7", finds=_has_old_plugin),
     Check("functions_gone", Effect.STOPS, "Functions that are gone",
-        "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_)",
-        "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them.",
+        "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_), 9.6 (MD5, SHA1)",
+        "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them; MD5, SHA and SHA1 need a component.",
         "MySQL 8.0 manual, What Is New; error 1305 of 9.7", finds=_calls_what_is_gone),
     Check("query_cache_hint", Effect.STOPS, "SQL_CACHE", "MySQL 8.0.3 and later",
         "There is no query cache: error 1064. SQL_NO_CACHE is still understood.",
@@ -155,7 +147,7 @@ CHECKS: Final = (
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=_orders_groups),
     Check("null_escape", Effect.STOPS, "\\N for NULL", "MySQL 8.0 and later",
         "Error 1064. It is still understood in the files of LOAD DATA.",
-        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: "\\N" in statement.upper),
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("\\", "N")),
     Check("flush_gone", Effect.STOPS, "FLUSH QUERY CACHE, HOSTS or DES_KEY_FILE", "MySQL 8.0 and later (HOSTS: 8.4)",
         "Error 1064. Skip the statement: it changes no data.",
         "MySQL 8.0 and 8.4 manuals, FLUSH; error 1064 of 9.7", finds=_flushes_what_is_gone),
@@ -176,12 +168,12 @@ CHECKS: Final = (
         "MySQL 5.7 (GENERATED …), 8.0 (RANK, GROUPS, SYSTEM, WINDOW …), 8.4 (MANUAL …), 9 (LIBRARY …)",
         "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
         "MySQL manuals, Keywords and Reserved Words; information_schema.KEYWORDS of 9.7",
-        finds=lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MYSQL_SINCE))),
+        finds=lambda statement: any(True for _ in used_as_names(statement, NEW_IN_MYSQL))),
     Check("reserved_word_mariadb", Effect.STOPS, "Names that are reserved words in MariaDB now",
         "MariaDB up to 11.8 (OFFSET since 10.6, VECTOR since 11.7)",
         "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
         "MariaDB manual, Reserved Words; error 1064 of 11.8", (MARIADB,),
-        finds=lambda statement: any(True for _ in reserved_words.used_as_names(statement, reserved_words.MARIADB))),
+        finds=lambda statement: any(True for _ in used_as_names(statement, NEW_IN_MARIADB))),
     Check("library_function", Effect.STOPS, "Functions of shared libraries", "every version",
         "CREATE FUNCTION … SONAME fails with error 1126 where the library is not installed. Build it for the new server first.",
         "MySQL and MariaDB manuals, CREATE FUNCTION for loadable functions; error 1126 of 9.7", ("mysql", MARIADB),

@@ -69,9 +69,9 @@ def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> 
     if not statement.defines_table:
         return False
     return any(
-        statement.upper[index + 2].isdecimal() and least <= int(statement.upper[index + 2]) <= most
-        for index in statement.places_of(word, "(")
-        if index + 2 < len(statement.tokens)
+        statement.words[index + 2].text.isdecimal() and least <= int(statement.words[index + 2].text) <= most
+        for index in statement.places(word, "(")
+        if index + 2 < len(statement.words)
     )
 
 
@@ -87,7 +87,9 @@ def _breaks_innodb_strict_mode(statement: LoggedStatement) -> bool:
     engines = _engines(statement)
     if not statement.defines_table or (engines and engines[0] != "innodb"):
         return False
-    blocks = [statement.upper[value] for value in statement.option("KEY_BLOCK_SIZE") if value < len(statement.upper)]
+    blocks = [
+        statement.words[value].text for value in statement.option("KEY_BLOCK_SIZE") if value < len(statement.words)
+    ]
     return any(size.isdecimal() and int(size) > _LARGEST_BLOCK_KIB for size in blocks) or any(
         statement.word(value) == "FIXED" for value in statement.option("ROW_FORMAT")
     )
@@ -119,7 +121,7 @@ def _is_utf8(statement: LoggedStatement) -> bool:
 
 def _has_zero_date(statement: LoggedStatement) -> bool:
     return (statement.changes_rows or statement.defines_table) and any(
-        _is_zero_date(statement.text_at(index)) for index in range(len(statement.tokens))
+        _is_zero_date(statement.text_at(index)) for index in range(len(statement.words))
     )
 
 

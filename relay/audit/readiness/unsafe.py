@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import UNSAFE_IN_STATEMENTS
 from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -9,11 +11,6 @@ INSERT_ID: Final = 2
 _EVERY: Final = "every version, in statement format"
 _WARNED: Final = "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6"
 
-_FUNCTIONS: Final = frozenset((
-    "UUID", "UUID_SHORT", "RAND", "SYSDATE", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "VERSION", "FOUND_ROWS",
-    "ROW_COUNT", "LOAD_FILE", "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "IS_FREE_LOCK", "IS_USED_LOCK", "SLEEP",
-    "MASTER_POS_WAIT", "RANDOM_BYTES", "MASTER_GTID_WAIT",
-))  # fmt: skip
 # Their values are in the event, or are the same for every session.
 _SAFE_VARIABLES: Final = frozenset((
     "auto_increment_increment", "auto_increment_offset", "character_set_client", "character_set_connection",
@@ -36,7 +33,7 @@ def _limits(statement: LoggedStatement) -> list[bool]:
     if not _is_change(statement):
         return []
     found = []
-    for place in statement.places_of("LIMIT"):
+    for place in statement.places("LIMIT"):
         depth = 0
         ordered = False
         for index in range(place - 1, -1, -1):
@@ -57,11 +54,11 @@ def _limits(statement: LoggedStatement) -> list[bool]:
 def _calls(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    if any(name in _FUNCTIONS for name, _ in statement.calls()):
+    if any(name in UNSAFE_IN_STATEMENTS for name, _ in statement.calls()):
         return True
     return any(
         statement.word(index - 1) != "." and statement.word(index + 1) != "("
-        for index in statement.places_of("CURRENT_USER")
+        for index in statement.places("CURRENT_USER")
     )
 
 
@@ -69,8 +66,10 @@ def _reads_variables(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
     return any(
-        token.kind.name == "SYSTEM_VARIABLE" and token.text.lower().rpartition(".")[2] not in _SAFE_VARIABLES
-        for token in statement.tokens
+        token.kind is TokenKind.VARIABLE
+        and token.text.startswith("@@")
+        and token.text.lower().lstrip("@").rpartition(".")[2] not in _SAFE_VARIABLES
+        for token in statement.words
     )
 
 
@@ -91,7 +90,7 @@ def _skips_or_replaces(statement: LoggedStatement) -> bool:
     return any(
         statement.word(index - 1) in ("IGNORE", "REPLACE")
         or (statement.word(index - 1) == "AS" and statement.word(index - 2) in ("IGNORE", "REPLACE"))
-        for index in statement.places_of("SELECT")
+        for index in statement.places("SELECT")
     )
 
 
@@ -108,7 +107,7 @@ def _updates_duplicates(statement: LoggedStatement) -> bool:
 def _reads_logs(statement: LoggedStatement) -> bool:
     if not _is_change(statement):
         return False
-    for index in range(len(statement.tokens) - 2):
+    for index in range(len(statement.words) - 2):
         if statement.word(index + 1) == ".":
             schema, table = statement.name(index), statement.name(index + 2)
             if schema == "performance_schema" or (schema == "mysql" and table in ("general_log", "slow_log")):

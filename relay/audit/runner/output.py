@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from protocol.errors import ExitCode, RelayError
+from relay.commands.outcome import CommandFailed
 from relay.disk.file_calls import make_new_directory, remove_directory, remove_tree, rename, write_new_text
 
 SUMMARY: Final = "audit.json"
@@ -21,40 +21,34 @@ INDEX: Final = "index.html"
 _PARTIAL: Final = ".partial-"
 
 
-class OutputRefused(RelayError):
-    """The output directory cannot be used. `str()` says why, and what to do."""
-
-    exit_code = ExitCode.WRONG_USE
-
-
 def check_output(out: Path, *, replace: bool) -> None:
-    """Refuses, before any work, what could not be written in the end. Raises: OutputRefused."""
+    """Refuses, before any work, what could not be written in the end. Raises: CommandFailed."""
     if out.exists() or out.is_symlink():
         if not out.is_dir():
-            raise OutputRefused(f"{out} is there, and is no directory.")
+            raise CommandFailed(f"{out} is there, and is no directory.")
         names = os.listdir(out)
         if names and SUMMARY not in names:
-            raise OutputRefused(
+            raise CommandFailed(
                 f"{out} holds other things than an audit; nothing in it is touched. Name a new directory."
             )
         if names and not replace:
-            raise OutputRefused(f"{out} holds an audit already. --replace writes it anew, or name another directory.")
+            raise CommandFailed(f"{out} holds an audit already. --replace writes it anew, or name another directory.")
     parent = out.resolve().parent
     if not parent.is_dir():
-        raise OutputRefused(f"there is no directory {parent} for {out.name} to be made in.")
+        raise CommandFailed(f"there is no directory {parent} for {out.name} to be made in.")
     probe = parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-probe"
     try:
         make_new_directory(probe)
         remove_directory(probe)
     except OSError as error:
-        raise OutputRefused(f"nothing can be made in {parent}: {error.strerror}.") from None
+        raise CommandFailed(f"nothing can be made in {parent}: {error.strerror}.") from None
 
 
 @contextmanager
 def written_whole(out: Path, *, replace: bool = True) -> Iterator[Path]:
     """Gives a directory to write to; it becomes `out` when the block ends well, and is taken away when it does not.
 
-    `replace`: an audit that is at `out` by then is written over. Raises: OutputRefused, OSError.
+    `replace`: an audit that is at `out` by then is written over. Raises: CommandFailed, OSError.
     """
     out = out.resolve()  # what a link names is made, not the link
     _clear_away(out)
@@ -85,9 +79,9 @@ def _put(partial: Path, out: Path, replace: bool) -> None:
         rename(partial, out)  # over an empty directory too
         return
     if SUMMARY not in os.listdir(out):
-        raise OutputRefused(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
+        raise CommandFailed(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
     if not replace:
-        raise OutputRefused(f"another audit was written to {out} while this one ran; nothing in it was touched.")
+        raise CommandFailed(f"another audit was written to {out} while this one ran; nothing in it was touched.")
     old = partial.with_name(f"{partial.name}.old")
     rename(out, old)
     rename(partial, out)

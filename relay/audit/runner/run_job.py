@@ -15,7 +15,8 @@ from relay.audit.runner.audit_outcome import Outcome, page_of, summary
 from relay.audit.runner.audit_result import SEVERITIES, AuditOptions, AuditResult
 from relay.audit.runner.facts_read import completeness, facts_read, unread_places
 from relay.audit.runner.job import Job
-from relay.audit.runner.output import REPORT, OutputRefused, write_summary, write_text, written_whole
+from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
+from relay.commands.outcome import CommandFailed
 from relay.report.content import Fact
 from relay.report.page import html
 from relay.report.text import span
@@ -43,7 +44,7 @@ def run_job(
     *,
     replace: bool = True,
 ) -> Outcome:
-    """Runs `job` and leaves `out`. `replace`: over an audit that is there. Raises: NothingToRead, OutputRefused, ArchiveError,
+    """Runs `job` and leaves `out`. `replace`: over an audit that is there. Raises: NothingToRead, CommandFailed, ArchiveError,
     OSError.
     """
     audit = Audit(spark, options, on_step)
@@ -105,7 +106,7 @@ def write_frame(frame: DataFrame, path: Path) -> None:
     """Writes it, and looks whether all of it is there.
 
     Where the directory is not the same for all of a cluster, each executor writes to its own disk, and Spark calls that
-    done. Raises: OutputRefused.
+    done. Raises: CommandFailed.
     """
     counted = Observation()
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
@@ -113,7 +114,7 @@ def write_frame(frame: DataFrame, path: Path) -> None:
     rows = int(counted.get["rows"])
     found = sum(pq.read_metadata(part).num_rows for part in path.glob("*.parquet"))
     if found != rows:
-        raise OutputRefused(
+        raise CommandFailed(
             f"executors wrote {rows} rows to {path.name}, and {found} of them are in {path.parent.parent} here: the directory is "
             "not the same for all of the cluster. Name one, with --out, that the driver and all executors mount at the same path."
         )

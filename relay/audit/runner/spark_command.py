@@ -13,22 +13,16 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from protocol.errors import ExitCode, RelayError
+from relay.commands.outcome import CommandFailed
 from relay.spark.spark_session import local_session, submitted_session
 
 _SHUFFLE_PARTITIONS: Final = "16"
 _CAUSE: Final = re.compile(r"\b\w*(Exception|Error): ")
 
 
-class SparkFailed(RelayError):
-    """Spark could not do it. `str()` is what it said, in a line."""
-
-    exit_code = ExitCode.WRONG_USE
-
-
 @contextmanager
 def command_session(cores: int | None, *, submitted: bool) -> Iterator[SparkSession]:
-    """The session of spark-submit, or one of this machine that ends with the block. Raises: SparkFailed."""
+    """The session of spark-submit, or one of this machine that ends with the block. Raises: CommandFailed."""
     if submitted:
         with _spark_failures(None):
             yield submitted_session()
@@ -77,4 +71,4 @@ def _spark_failures(log: IO[bytes] | None) -> Iterator[None]:
             written = log.read().decode("utf-8", "replace").splitlines()
             tail = f" Java's last line: {written[-1]}" if written else ""
         message = f"Spark did not finish, and nothing was written: {told}.{tail} (BINLOG_RELAY_DEBUG=1 shows all of it)"
-        raise SparkFailed(message) from None
+        raise CommandFailed(message) from None

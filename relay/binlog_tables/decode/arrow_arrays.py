@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.binlog_tables.plan.sequence import FIRST_TOO_FAR, POSITION_SHIFT, SequenceTooLarge, checked_base
+from relay.binlog_tables.plan.sequence import FIRST_TOO_FAR, POSITION_SHIFT, checked_base, too_large_for_sequence
 
 _TYPES: Final = {"q": pa.int64(), "i": pa.int32(), "B": pa.uint8()}
 
@@ -79,11 +79,11 @@ def text_lists(
 
 
 def sequences(file: str, base: int | None, positions: pa.Array) -> pa.Array:
-    """What orders the places of a file among those of all files. Raises: SequenceTooLarge."""
+    """What orders the places of a file among those of all files. Raises: ReadRefused."""
     if checked_base(file, base) is None:
         return pa.nulls(len(positions), pa.int64())
     if (pc.max(positions).as_py() or 0) >= FIRST_TOO_FAR:
-        raise SequenceTooLarge(file, f"a position behind {FIRST_TOO_FAR}")
+        raise too_large_for_sequence(file, f"a position behind {FIRST_TOO_FAR}")
     return pc.add(pc.shift_right(positions, POSITION_SHIFT), base)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.errors import ProtocolError, RelayError
+from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid
@@ -19,14 +19,11 @@ from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.overlap import executed_before
 from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.places import Places
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.splits import written_between
 from relay.binlog_tables.plan.wanted import Wanted, microseconds
 
 _SPLIT_BYTES: Final = 64 << 20
-
-
-class GtidsNotThere(RelayError):
-    """No place in the archive is behind these transactions. `str()` says why, and what to do."""
 
 
 def place_of_time(places: Places, time: datetime, start: Position | None = None) -> Position | None:
@@ -61,7 +58,7 @@ def place_after(places: Places, start: Position, count: int, end: Position) -> P
 def place_behind(places: Places, executed: str) -> Position:
     """Where the first transaction begins that is not among those that `executed` names; the end, where all are.
 
-    executed: a GTID set of MySQL, or a position of MariaDB, one GTID for each domain. Raises: ValueError; GtidsNotThere.
+    executed: a GTID set of MySQL, or a position of MariaDB, one GTID for each domain. Raises: ReadRefused.
     """
     known = _parsed(executed)
     begin: Position | None = None
@@ -73,7 +70,7 @@ def place_behind(places: Places, executed: str) -> Position:
             begin = Position(file.name, FIRST_EVENT)
             break
     if begin is None:
-        raise GtidsNotThere(
+        raise ReadRefused(
             f"startingGtid {executed}: the binlogs that are there begin behind these transactions, or have no GTIDs. What came "
             "between is not in them. A copy of the source that is newer, or startingPosition, is needed."
         )
@@ -152,7 +149,7 @@ def _parsed(executed: str) -> _MysqlExecuted | _MariadbExecuted:
             return read()
         except (ProtocolError, ValueError):
             continue
-    raise ValueError(
+    raise ReadRefused(
         f"startingGtid is {executed!r}; it takes what was executed: a GTID set of MySQL (3e11fa47-…:1-57), or a position of "
         "MariaDB (0-1-57)"
     )

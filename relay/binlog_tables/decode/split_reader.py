@@ -7,22 +7,17 @@ from typing import Final
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
 from protocol.columns.column_reader import whole_events
-from protocol.errors import RelayError
 from relay.archive.catalog.generation_directories import generation_numbers
 from relay.binlog_file.broken import EVENT_TRUNCATED, Broken, cut_event
 from relay.binlog_file.event_reader import EventReader, EventRun
 from relay.binlog_file.file_end import INCOMPLETE, INCOMPLETE_TEXT
-from relay.binlog_tables.plan.read_finding import Finding
+from relay.binlog_tables.plan.read_finding import Finding, ReadRefused
 from relay.binlog_tables.plan.splits import Split, is_incomplete
 from relay.binlog_tables.plan.store import LocalStore, Reader, Store
 
 _TABLE_ROWS: Final = 32768
 # One name for one thing, whoever encrypted.
 _RENAMED: Final = {"binlog_encrypted": "file_encrypted"}
-
-
-class NotShared(RelayError):
-    """This machine does not have the directory that the driver planned with. `str()` says which machine, and what to do."""
 
 
 class SplitReader:
@@ -43,7 +38,7 @@ class SplitReader:
 
     def runs(self) -> Iterator[EventRun]:
         """The events of the split. A run is good until the next is asked for. Nothing is held but a chunk and the
-        largest event. Raises: NotShared.
+        largest event. Raises: ReadRefused.
         """
         split = self._split
         if not split.parts:
@@ -123,12 +118,12 @@ class SplitReader:
 
 
 def _check_is_shared(store: Store, path: str) -> None:
-    """A missing file was purged; a missing directory was never on this machine. Raises: NotShared."""
+    """A missing file was purged; a missing directory was never on this machine. Raises: ReadRefused."""
     directory = path.rpartition("/")[0]
     if len(generation_numbers([directory.rpartition("/")[2]])) > 1:
         directory = directory.rpartition("/")[0]  # a later source's own, which goes with its last file
     if isinstance(store, LocalStore) and directory and not store.is_directory(directory):
-        raise NotShared(
+        raise ReadRefused(
             f"{platform.node()} has no directory {directory}, where the driver found the archive. Driver and executors must see "
             "it at the same path (a file system that all mount), or read it by a URL: docs/SPARK.md, 'On a cluster'."
         )

@@ -12,7 +12,7 @@ from protocol.errors import RelayError
 from protocol.position import Position
 from relay.binlog_tables.plan.overlap import Overlap
 from relay.binlog_tables.plan.packed_store import store_of
-from relay.binlog_tables.plan.read_finding import FILES_MISSING, Finding
+from relay.binlog_tables.plan.read_finding import FILES_MISSING, Finding, ReadRefused
 from relay.binlog_tables.plan.sequence import sequence_at
 from relay.binlog_tables.plan.series_files import SeriesFile, find_files, order_of
 from relay.binlog_tables.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
@@ -23,10 +23,6 @@ _LEAST_PART: Final = 64 << 10
 
 class PositionGone(RelayError):
     """A reader stands where there is no file any more. `str()` says where it could go on."""
-
-
-class PositionInside(RelayError):
-    """A position that is inside a transaction, or behind what is there. `str()` says how to find another."""
 
 
 def parsed_position(text: str) -> Position | None:
@@ -97,18 +93,18 @@ class Places:
         self.index(files, self._there(files, start)[0])
 
     def checked(self, place: Position, name: str) -> Position:
-        """`place`, which the caller's option `name` is. Raises: PositionGone, PositionInside."""
+        """`place`, which the caller's option `name` is. Raises: PositionGone, ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         if not is_boundary(self.store, file, place.offset):
-            raise PositionInside(
+            raise ReadRefused(
                 f"{name} {place} is not between two transactions; `binlog-relay positions {file.path} {place.offset}` names the "
                 "nearest that are"
             )
         return place
 
     def sequence(self, place: Position) -> int | None:
-        """The sequence of a transaction that begins there. Raises: PositionGone; SequenceTooLarge."""
+        """The sequence of a transaction that begins there. Raises: PositionGone; ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         return sequence_at(file.name, file.sequence_base, place.offset)

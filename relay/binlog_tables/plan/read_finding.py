@@ -61,6 +61,15 @@ def stop_at(finding: Finding) -> BinlogUnreadable:
     return BinlogUnreadable(finding.file, finding.position, finding.name, finding.text)
 
 
+class ReadRefused(RelayError, ValueError):
+    """What was asked of a read cannot be: an option, a column, a table or a place. `str()` says what there is instead.
+
+    A ValueError too: programs in Python that read by `relay/binlog_tables/arrow.py` or by Spark expect one for a wrong argument.
+    """
+
+    exit_code = ExitCode.WRONG_USE
+
+
 class StorageSilent(RelayError):
     """A bucket gave no answer, or said "later", after all tries: nothing is known of the file, so it is no finding.
 

@@ -6,7 +6,7 @@ fewer than 19 bytes, so that sixteenths of a position keep any two of them apart
 
 from typing import Final
 
-from protocol.errors import RelayError
+from relay.binlog_tables.plan.read_finding import ReadRefused
 
 _GENERATION_BITS: Final = 10
 _NUMBER_BITS: Final = 23
@@ -17,15 +17,13 @@ FIRST_TOO_FAR: Final = 1 << (_PLACE_BITS + POSITION_SHIFT)
 _TOO_LARGE: Final = -1
 
 
-class SequenceTooLarge(RelayError):
-    """A sequence cannot hold a place. `str()` says which, and how to read without it."""
-
-    def __init__(self, file: str, what: str) -> None:
-        super().__init__(
-            f"The column sequence cannot hold {what} of {file}: it has room for generations below {1 << _GENERATION_BITS}, "
-            f"files below number {1 << _NUMBER_BITS} and positions below {FIRST_TOO_FAR}. Name the columns that are to be read, "
-            "without sequence."
-        )
+def too_large_for_sequence(file: str, what: str) -> ReadRefused:
+    """The column sequence has no room for `what` of `file`."""
+    return ReadRefused(
+        f"The column sequence cannot hold {what} of {file}: it has room for generations below {1 << _GENERATION_BITS}, "
+        f"files below number {1 << _NUMBER_BITS} and positions below {FIRST_TOO_FAR}. Name the columns that are to be read, "
+        "without sequence."
+    )
 
 
 def base_of(generation: int, number: int) -> int:
@@ -36,9 +34,9 @@ def base_of(generation: int, number: int) -> int:
 
 
 def checked_base(file: str, base: int | None) -> int | None:
-    """`base`; None: nobody knows where the file belongs among the others. Raises: SequenceTooLarge."""
+    """`base`; None: nobody knows where the file belongs among the others. Raises: ReadRefused."""
     if base == _TOO_LARGE:
-        raise SequenceTooLarge(file, "the number or the generation")
+        raise too_large_for_sequence(file, "the number or the generation")
     return base
 
 
@@ -50,9 +48,9 @@ def sequences_from(base: int | None) -> tuple[int, int]:
 
 
 def sequence_at(file: str, base: int | None, position: int) -> int | None:
-    """The sequence of what begins at `position`. Raises: SequenceTooLarge."""
+    """The sequence of what begins at `position`. Raises: ReadRefused."""
     if checked_base(file, base) is None or base is None:
         return None
     if position >= FIRST_TOO_FAR:
-        raise SequenceTooLarge(file, f"position {position}")
+        raise too_large_for_sequence(file, f"position {position}")
     return base + (position >> POSITION_SHIFT)

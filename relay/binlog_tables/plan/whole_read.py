@@ -48,7 +48,7 @@ class WholeRead:
 
 
 def splits_of_read(read: WholeRead, wanted: Wanted) -> "list[Split]":
-    """The splits, in order. Raises: NothingToRead, PositionGone, PositionInside, OSError."""
+    """The splits, in order. Raises: NothingToRead, PositionGone, ReadRefused, OSError."""
     held = None if read.overlap == EVERY or read.level in OF_FILES else read.overlap == ONCE
     splits = _all_of(read, wanted, held) if read.start is None else _from(read, read.start, held)
     for column in _PLACES.get(read.level, ()):

@@ -2,24 +2,21 @@
 
 from collections.abc import Iterator
 
-from protocol.errors import Malformed, RelayError
+from protocol.errors import Malformed
 from protocol.position import Position
 from relay.binlog_tables.plan.places import Places
+from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.recorded import told_schema
 from relay.binlog_tables.typed.column_kinds import TypedColumn, typed_columns
 from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table
 
 
-class ColumnsUntold(RelayError):
-    """Nobody told a table's columns. `str()` says where that was looked for, and what to do."""
-
-
 def named_table(text: str) -> tuple[str, str]:
-    """(schema, table) of SCHEMA.TABLE. Raises: ValueError."""
+    """(schema, table) of SCHEMA.TABLE. Raises: ReadRefused."""
     schema, _, table = text.partition(".")
     if not schema or not table:
-        raise ValueError(f"table is {text!r}; it takes SCHEMA.TABLE")
+        raise ReadRefused(f"table is {text!r}; it takes SCHEMA.TABLE")
     return schema, table
 
 
@@ -31,7 +28,7 @@ def _told(told: RecordedSchema, schema: str, name: str, file: str, end: int) -> 
 
 
 def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = None) -> tuple[TypedColumn, ...]:
-    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: ColumnsUntold, ValueError, OSError."""
+    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: ReadRefused, OSError."""
     schema, name = named_table(table)
     places = Places(paths, end)
     place = places.newest()
@@ -44,7 +41,7 @@ def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = No
     except Malformed:
         found = None
     if found is None:
-        raise ColumnsUntold(
+        raise ReadRefused(
             f"nobody told the columns that {table} has at {place}: the relay recorded none there, and the binlogs have no CREATE TABLE "
             "of it that is sure, or it was dropped. Level rows shows its changes as JSON; with endingPosition before a DROP its "
             "columns of then are known."

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from relay.binlog_tables.decode.levels import read_split
 from relay.binlog_tables.decode.read_options import ReadOptions
-from relay.binlog_tables.plan.read_finding import BinlogUnreadable
+from relay.binlog_tables.plan.read_finding import BinlogUnreadable, ReadRefused
 from relay.binlog_tables.plan.schemas import CHANGES
 from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import Store
@@ -74,23 +74,23 @@ class ChangeOptions:
 
 
 def change_kinds(columns: Sequence[TypedColumn]) -> dict[str, str]:
-    """Every column that the level has of a table with these columns, with its kind. Raises: ValueError where names clash."""
+    """Every column that the level has of a table with these columns, with its kind. Raises: ReadRefused where names clash."""
     own = OWN | OWN_ON_REQUEST
     for name in column_names(columns):
         if name in own:
-            raise ValueError(f"the table has a column {name}, as level changes does; level rows shows it")
+            raise ReadRefused(f"the table has a column {name}, as level changes does; level rows shows it")
     return {column.name: column.kind for column in columns} | own
 
 
 def change_options(
     columns: Sequence[TypedColumn], table: str, names: Sequence[str] | None, *, failfast: bool
 ) -> ChangeOptions:
-    """Of SCHEMA.TABLE with these columns; names: what comes out, None: all but what is made on request. Raises: ValueError."""
+    """Of SCHEMA.TABLE with these columns; names: what comes out, None: all but what is made on request. Raises: ReadRefused."""
     known = change_kinds(columns)
     found = tuple((*column_names(columns), *OWN) if names is None else names)
     for name in found:
         if name not in known:
-            raise ValueError(f"level {CHANGES} of {table} has no column {name!r}; it has {', '.join(known)}")
+            raise ReadRefused(f"level {CHANGES} of {table} has no column {name!r}; it has {', '.join(known)}")
     return ChangeOptions(named_table(table), tuple(columns), found, failfast)
 
 

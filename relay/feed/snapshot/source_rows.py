@@ -14,6 +14,7 @@ import pyarrow as pa
 import pymysql
 import pymysql.cursors
 
+from protocol.errors import ErrorCode
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
@@ -41,9 +42,9 @@ _BYTES_AT_ONCE: Final = 32 << 20
 _NUMBER_BYTES: Final = 8
 _FIRST_ROWS: Final = 1_000
 """Of a table of which nobody knows yet how large its rows are."""
-_GAVE_WAY: Final = (1205, 1213)
+_GAVE_WAY: Final = (ErrorCode.ER_LOCK_WAIT_TIMEOUT, ErrorCode.ER_LOCK_DEADLOCK)
 """Lock wait timeout, deadlock."""
-_NO_TABLE: Final = (1049, 1146)
+_NO_TABLE: Final = (ErrorCode.ER_BAD_DB_ERROR, ErrorCode.ER_NO_SUCH_TABLE)
 """Unknown database, no such table."""
 
 

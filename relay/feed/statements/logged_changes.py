@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
+from protocol.errors import ErrorCode
 from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
 from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
@@ -57,7 +58,6 @@ _OTHER_TABLE: Final = re.compile(
 _QUOTED_OR_COMMENT: Final = re.compile(
     rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
-_NO_SUCH_TABLE: Final = 1051
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
@@ -275,14 +275,14 @@ def _definitions(
     try:
         said = parse_ddl(text, schema, mode, version)
     except NotSure:
-        names = defined_names(text.encode())
+        names = defined_names(text.encode(), mode)
         reason = f"a statement that is not understood ({_begin(plain)})" if alters else ""
         for key in sorted(tables):
             same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
             if names is None or (key[1].lower() in names and same_schema):
                 yield made(key, UNKNOWN_CHANGE, hides=reason)
         return
-    if one["error_code"] and not (isinstance(said, DropTables) and one["error_code"] == _NO_SUCH_TABLE):
+    if one["error_code"] and not (isinstance(said, DropTables) and one["error_code"] == ErrorCode.ER_BAD_TABLE_ERROR):
         # it did a part of what it says
         for key in _keys(said, tables):
             yield made(key, UNKNOWN_CHANGE)

@@ -4,6 +4,7 @@ from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.server_functions import NOW_FUNCTIONS
 from relay.schema_history.tables.default_text import (
     expression_default,
     introduced_default,
@@ -18,7 +19,6 @@ from relay.schema_history.tables.token_cursor import TokenCursor
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
-_NOW: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 
 
 class DdlReader(TokenCursor):
@@ -146,7 +146,7 @@ class DdlReader(TokenCursor):
             word = self.take().upper
             if self.word() == "(":
                 self.skip_brackets()
-            if word not in _NOW:  # a column or a function: MariaDB takes these without brackets
+            if word not in NOW_FUNCTIONS:  # a column or a function: MariaDB takes these without brackets
                 self._no_operator()
                 return expression_default(self._since(start))
         else:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.collation_names import compiled_collation
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import RESTRICT
 
 DefaultCollations = tuple[tuple[str, str], ...]

@@ -12,6 +12,7 @@ from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid, known_to
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
+from protocol.sql.server_version import version_numbers
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
@@ -42,8 +43,7 @@ async def file_for_gtids(
             'Only with ON can it be asked by GTID: write start = { file = "…" } or start = "earliest".',
             name="gtid_mode_off",
         )
-    numbers = tuple(int(part) if part.isdigit() else 0 for part in facts.version.split("-")[0].split(".")[:2])
-    asked = encode_gtid_set(known_to(numbers, held))
+    asked = encode_gtid_set(known_to(version_numbers(facts.version), held))
     file = await connection.file_for_set(encode_binlog_dump_gtid(asked, flags=_DUMP_NON_BLOCK, server_id=0), of)
     log.info("start_file_found", gtid=held.line, file=file, note="the file is archived from its beginning")
     return file

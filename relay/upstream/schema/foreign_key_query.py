@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pymysql.err
 
-from protocol.binlog.format_description import version_numbers
+from protocol.errors import ErrorCode
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
 from relay.upstream.schema.answer_text import SchemaSource, answer_text, quoted_text
 from relay.upstream.source.answer_bound import TABLE_LIST
@@ -22,7 +23,6 @@ _TIMEOUT_S: Final = 120.0
 MOST_FOREIGN_KEYS: Final = 100_000
 """With more none is known: they would crowd a process that is there for a stream."""
 _MOST_COLUMNS: Final = 4 * MOST_FOREIGN_KEYS
-_ACCESS_DENIED: Final = 1227
 _WITH_DICTIONARY: Final = (8, 0, 0)
 
 OF_RELAY: Final = "SHOW GLOBAL STATUS LIKE 'Binlog_relay_%'"
@@ -116,7 +116,7 @@ class ForeignKeyQuery:
             asked = _INNODB_COLUMNS.format(limit=_MOST_COLUMNS + 1)
             columns = await self._source.query(asked, _TIMEOUT_S, TABLE_LIST) if keys else []
         except pymysql.err.MySQLError as error:
-            self.lacks_privilege = bool(error.args) and error.args[0] == _ACCESS_DENIED
+            self.lacks_privilege = bool(error.args) and error.args[0] == ErrorCode.ER_SPECIFIC_ACCESS_DENIED_ERROR
             self.refusal = "the account may not see them" if self.lacks_privilege else "the source has no list of them"
             return
         if len(keys) > MOST_FOREIGN_KEYS or len(columns) > _MOST_COLUMNS:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.default_text import told_default
 from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table
 from relay.upstream.schema.answer_text import SchemaSource, answer_text, quoted_text

@@ -40,8 +40,9 @@ from relay.schema_history.definition_scan import (
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_record import database_line, line, table_facts, table_line
+from relay.schema_history.schema_record import database_line, line, table_line
 from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.source_tables.table_facts import table_facts
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
 from relay.upstream.schema.information_schema import TooManyColumns, schemas_of, tables_of
 from relay.upstream.schema.trigger_query import tables_with_triggers

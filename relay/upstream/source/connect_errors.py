@@ -16,30 +16,30 @@ from protocol.auth.client_login import (
     PluginNotOffered,
 )
 from protocol.auth.greeting import why_no_greeting
+from protocol.errors import ErrorCode
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
-AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1275, 1698, 1820, 1862, 2059, 3118, 3159, 3955, 4151}
-# ER_SECURE_TRANSPORT_REQUIRED
-_TLS_WANTED: Final = 3159
-# ER_ACCESS_DENIED_ERROR
-_WRONG_PASSWORD: Final = 1045
-# CR_CONN_HOST_ERROR, CR_SERVER_LOST: of the client itself; what a server sends has other numbers.
-_OF_THE_CLIENT: Final = (2003, 2013)
+AUTHENTICATION_ERRORS: Final = {
+    ErrorCode.ER_DBACCESS_DENIED_ERROR, ErrorCode.ER_ACCESS_DENIED_ERROR, ErrorCode.ER_HOST_NOT_PRIVILEGED,
+    ErrorCode.ER_SPECIFIC_ACCESS_DENIED_ERROR, ErrorCode.ER_NOT_SUPPORTED_AUTH_MODE, ErrorCode.ER_SERVER_IS_IN_SECURE_AUTH_MODE,
+    ErrorCode.ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ErrorCode.ER_MUST_CHANGE_PASSWORD, ErrorCode.ER_MUST_CHANGE_PASSWORD_LOGIN,
+    ErrorCode.CR_AUTH_PLUGIN_CANNOT_LOAD, ErrorCode.ER_ACCOUNT_HAS_BEEN_LOCKED, ErrorCode.ER_SECURE_TRANSPORT_REQUIRED,
+    ErrorCode.ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK, ErrorCode.ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB,
+}  # fmt: skip
+# The client itself says these; what a server sends has other numbers.
+_OF_THE_CLIENT: Final = (ErrorCode.CR_CONN_HOST_ERROR, ErrorCode.CR_SERVER_LOST)
 _SHOWN_BYTES: Final = 24
 ITS_LOG: Final = "Look at the error log of the server there."
 # What a server says in place of a greeting, or of a login's verdict, that a later try may find otherwise.
-_FOR_NOW: Final = {
-    1040: "Raise max_connections there, or end connections that nobody needs.",
-    1053: "It is going down; it is tried again.",
-    1129: "On the source: FLUSH HOSTS, or mysqladmin flush-hosts; its error log tells of the failed connections.",
-    1203: "Raise max_user_connections there, or the account's own limit.",
-    1226: "Raise the account's limits there (ALTER USER … WITH MAX_USER_CONNECTIONS …).",
+_FOR_NOW: Final[dict[int, str]] = {
+    ErrorCode.ER_CON_COUNT_ERROR: "Raise max_connections there, or end connections that nobody needs.",
+    ErrorCode.ER_SERVER_SHUTDOWN: "It is going down; it is tried again.",
+    ErrorCode.ER_HOST_IS_BLOCKED: "On the source: FLUSH HOSTS, or mysqladmin flush-hosts; its error log names the failures.",
+    ErrorCode.ER_TOO_MANY_USER_CONNECTIONS: "Raise max_user_connections there, or the account's own limit.",
+    ErrorCode.ER_USER_LIMIT_REACHED: "Raise the account's limits there (ALTER USER … WITH MAX_USER_CONNECTIONS …).",
 }
 
-# CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR
-_CANNOT_LOAD: Final = 2059
-_PLUGIN_ERROR: Final = 2061
 _ADVICE: Final = {
     "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD."
 }
@@ -72,7 +72,7 @@ def server_text(error: BaseException) -> str:
 def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Entering, *, tls: bool) -> UpstreamError:
     """The client's, or the server's, error as what it means. tls: whether the connection was to have it."""
     number = error.args[0] if error.args else 0
-    if number == _TLS_WANTED:
+    if number == ErrorCode.ER_SECURE_TRANSPORT_REQUIRED:
         return UpstreamError(
             FailureKind.AUTHENTICATION,
             f"the source {where} takes connections over TLS only: {server_text(error)}",
@@ -85,7 +85,7 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
         return UpstreamError(
             FailureKind.AUTHENTICATION,
             f"the source {where} refuses the user {user!r}: {server_text(error)}",
-            ("Check source.user and its password. " if number == _WRONG_PASSWORD else "")
+            ("Check source.user and its password. " if number == ErrorCode.ER_ACCESS_DENIED_ERROR else "")
             + f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
             + hint,
             number=number,
@@ -134,7 +134,7 @@ def login_refusal(error: LoginWithheld, login: ClientLogin, where: str, tls: Sou
             f"{tls.who} {where} asks for the authentication plugin {error.what!r}, which the relay does not take part in",
             _ADVICE.get(error.what, _OTHER_PLUGIN),
             name="plugin_unavailable",
-            number=_CANNOT_LOAD,
+            number=ErrorCode.CR_AUTH_PLUGIN_CANNOT_LOAD,
         )
     if isinstance(error, PasswordWithheld):
         text = (
@@ -145,7 +145,9 @@ def login_refusal(error: LoginWithheld, login: ClientLogin, where: str, tls: Sou
     else:
         text = f"the password is too long to be encrypted with {tls.section}.public_key"
         advice = f'Write {tls.section}.ssl_mode = "verify_ca" with {tls.section}.ssl_ca.'
-    return UpstreamError(FailureKind.AUTHENTICATION, text, advice, name="password_withheld", number=_PLUGIN_ERROR)
+    return UpstreamError(
+        FailureKind.AUTHENTICATION, text, advice, name="password_withheld", number=ErrorCode.CR_AUTH_PLUGIN_ERR
+    )
 
 
 def _allowing(plugin: str, peer: Peer, tls: SourceTls) -> str:

@@ -14,7 +14,7 @@ from aiomysql import Cursor
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.capabilities import Capability
-from protocol.errors import Malformed
+from protocol.errors import ErrorCode, Malformed
 from protocol.position import Position, binlog_number
 from protocol.printable import printable
 from relay.upstream.source.answer_bound import BINLOG_LIST, EVENT, ORDINARY, AnswerBound
@@ -42,9 +42,13 @@ _LONGEST_VERSION: Final = 60
 _LONGEST_UUID: Final = 36
 _LONGEST_VALUE: Final = 1024
 _EOF_BYTES: Final = 9
-_ER_FATAL_READING_BINLOG: Final = 1236
-# ER_MASTER_FATAL_ERROR_READING_BINLOG, sets that cannot be taken, and what MariaDB has for positions that are gone.
-_REFUSED_STARTS: Final = {1236, 1772, 1773, 1835, 1945, 1946, 1947, 1955}
+# Also sets that cannot be taken, and what MariaDB has for positions that were purged.
+_REFUSED_STARTS: Final = {
+    ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, ErrorCode.ER_MALFORMED_GTID_SET_SPECIFICATION,
+    ErrorCode.ER_MALFORMED_GTID_SET_ENCODING, ErrorCode.ER_MALFORMED_PACKET, ErrorCode.ER_GTID_POSITION_NOT_FOUND_IN_BINLOG,
+    ErrorCode.ER_CANNOT_LOAD_SLAVE_GTID_STATE, ErrorCode.ER_MASTER_GTID_POS_CONFLICTS_WITH_BINLOG,
+    ErrorCode.ER_GTID_POSITION_NOT_FOUND_IN_BINLOG2,
+}  # fmt: skip
 # An event's header, and the position that stands before a Rotate's name.
 _ROTATE_NAME: Final = HEADER_SIZE + 8
 _ROWS_A_TURN: Final = 8192
@@ -55,14 +59,15 @@ OFFSET_LIMIT: Final = 1 << 32
 _DUMP_SEND_ANNOTATE: Final = 0x0002
 # GTID-aware: the source sends its events as they are, nothing rewritten for weaker replicas.
 _MARIADB_CAPABILITY: Final = 4
-_NO_SUCH_VARIABLE: Final = 1193
-# Errors that pass: of the connection (2006, 2013, 1152 to 1161, 1184, 4031), of a server that goes down or is full (1037, 1038,
-# 1040, 1041, 1053, 1135, 1203, 1226), of a statement that was ended (1205, 1317, 1927, 1969, 3024, 3169).
+# Errors that pass: of the connection, of a server that goes down or is full, of a statement that was ended.
 _PASSING_ERRORS: Final = {
-    *(2006, 2013, *range(1152, 1162), 1184, 4031),
-    *(1037, 1038, 1040, 1041, 1053, 1135, 1203, 1226),
-    *(1205, 1317, 1927, 1969, 3024, 3169),
-}
+    ErrorCode.CR_SERVER_GONE_ERROR, ErrorCode.CR_SERVER_LOST, *range(ErrorCode.ER_ABORTING_CONNECTION,
+    ErrorCode.ER_NET_WRITE_INTERRUPTED + 1), ErrorCode.ER_NEW_ABORTING_CONNECTION, ErrorCode.ER_CLIENT_INTERACTION_TIMEOUT,
+    ErrorCode.ER_OUTOFMEMORY, ErrorCode.ER_OUT_OF_SORTMEMORY, ErrorCode.ER_CON_COUNT_ERROR, ErrorCode.ER_OUT_OF_RESOURCES,
+    ErrorCode.ER_SERVER_SHUTDOWN, ErrorCode.ER_CANT_CREATE_THREAD, ErrorCode.ER_TOO_MANY_USER_CONNECTIONS,
+    ErrorCode.ER_USER_LIMIT_REACHED, ErrorCode.ER_LOCK_WAIT_TIMEOUT, ErrorCode.ER_QUERY_INTERRUPTED, ErrorCode.ER_CONNECTION_KILLED,
+    ErrorCode.ER_STATEMENT_TIMEOUT, ErrorCode.ER_QUERY_TIMEOUT, ErrorCode.ER_SESSION_WAS_KILLED,
+}  # fmt: skip
 
 
 # What reading a packet or a row that cannot be ends in.
@@ -263,7 +268,7 @@ class SourceConnection:
         try:
             return str((await self.query(f"SELECT @@global.{name}", timeout_s))[0][0])
         except pymysql.err.MySQLError as error:
-            if error.args and error.args[0] == _NO_SUCH_VARIABLE:
+            if error.args and error.args[0] == ErrorCode.ER_UNKNOWN_SYSTEM_VARIABLE:
                 return None
             raise
 
@@ -401,7 +406,7 @@ class SourceConnection:
         except _BAD_BYTES as error:
             raise self._not_understood(f"the dump of {file}", error) from error
         except pymysql.err.MySQLError as error:
-            if error.args and error.args[0] == _ER_FATAL_READING_BINLOG:
+            if error.args and error.args[0] == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG:
                 text = f"the source does not send {file} from {position}: {server_text(error)}"
                 raise UpstreamError(FailureKind.POSITION_GONE, text, name="position_gone") from error
             raise _command_error(error, self._address.user) from error

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from protocol.errors import ErrorCode
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import REGISTRATION_NAME, UUID_NAME
 from relay.archive.storage.small_file import write_small_file
@@ -100,7 +101,7 @@ def check_replicas(
                 f"Stop that relay, or remove {UUID_NAME} from the archive directory of one of the two. Tried again slowly: the "
                 "source may list a connection that is gone for a while.",
                 name="server_uuid_clash",
-                number=_SAME_UUID,
+                number=ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG,
             )
         if replica.server_id != own.server_id or not elsewhere or replica.server_uuid == server_uuid:
             continue
@@ -120,12 +121,8 @@ def check_replicas(
             "Give source.server_id a number of its own. Tried again slowly: the source may list a connection that is gone "
             "for a while.",
             name="server_id_clash",
-            number=_SAME_UUID,
+            number=ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG,
         )
-
-
-# ER_MASTER_FATAL_ERROR_READING_BINLOG: what sources answer with then.
-_SAME_UUID: Final = 1236
 
 
 def check_source(

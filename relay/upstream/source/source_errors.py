@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Final
 
-from protocol.errors import ExitCode, RelayError
+from protocol.errors import ErrorCode, ExitCode, RelayError
 from protocol.printable import printable
 
 _MOST_BYTES: Final = 4096
@@ -28,16 +28,15 @@ ACCEPT_GAP: Final = (
     "while the relay is stopped."
 )
 """The end of the advice at a stop behind which the archive can go on, once somebody accepts the gap."""
-# What a replica shows as Last_IO_Errno for such an end: CR_CONN_HOST_ERROR, ER_ACCESS_DENIED_ERROR,
-# ER_SLAVE_RELAY_LOG_WRITE_FAILURE, ER_MASTER_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
+# What a replica shows as Last_IO_Errno for such an end.
 _NUMBERS: Final[dict[FailureKind, int]] = {
-    FailureKind.NETWORK: 2003,
-    FailureKind.AUTHENTICATION: 1045,
-    FailureKind.STREAM_BROKEN: 1595,
-    FailureKind.POSITION_GONE: 1236,
-    FailureKind.IDENTITY: 1593,
-    FailureKind.SETUP: 1593,
-    FailureKind.ARCHIVE: 1595,
+    FailureKind.NETWORK: ErrorCode.CR_CONN_HOST_ERROR,
+    FailureKind.AUTHENTICATION: ErrorCode.ER_ACCESS_DENIED_ERROR,
+    FailureKind.STREAM_BROKEN: ErrorCode.ER_SLAVE_RELAY_LOG_WRITE_FAILURE,
+    FailureKind.POSITION_GONE: ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG,
+    FailureKind.IDENTITY: ErrorCode.ER_SLAVE_FATAL_ERROR,
+    FailureKind.SETUP: ErrorCode.ER_SLAVE_FATAL_ERROR,
+    FailureKind.ARCHIVE: ErrorCode.ER_SLAVE_RELAY_LOG_WRITE_FAILURE,
 }
 
 

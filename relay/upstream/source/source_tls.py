@@ -7,12 +7,12 @@ from typing import Final, Self
 
 from protocol.auth.client_login import LoginSecrets, Peer
 from protocol.auth.rsa_key import ServerKey
+from protocol.errors import ErrorCode
 from relay.config.server_security import ServerSecurity
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 VERIFYING: Final = ("verify_ca", "verify_identity")
 # CR_SSL_CONNECTION_ERROR
-_SSL_ERROR: Final = 2026
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _unusable(tls: SourceTls, option: str, path: Path, error: Exception, wanted:
         f"{tls.section}.{option}: {path} cannot be used: {reason}",
         f"It must hold {wanted}, readable for the relay's user.",
         name="tls_files_unusable",
-        number=_SSL_ERROR,
+        number=ErrorCode.CR_SSL_CONNECTION_ERROR,
     )
 
 
@@ -121,7 +121,7 @@ def tls_not_offered(where: str, tls: SourceTls, flavour_hint: str = "") -> Upstr
         f'{tls.who} {where}{flavour_hint} offers no TLS, and {tls.section}.ssl_mode is "{tls.mode}"',
         f'Give {tls.who} a certificate (ssl_cert, ssl_key), or write ssl_mode = "preferred" or "disabled".',
         name="tls_not_offered",
-        number=_SSL_ERROR,
+        number=ErrorCode.CR_SSL_CONNECTION_ERROR,
     )
 
 
@@ -134,7 +134,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
             f"{tls.section}.ssl_ca must be the authority that signed it"
             + (f", and it must name {tls.section}.host." if tls.mode == "verify_identity" else "."),
             name="tls_certificate_refused",
-            number=_SSL_ERROR,
+            number=ErrorCode.CR_SSL_CONNECTION_ERROR,
         )
     reason = getattr(error, "reason", None) or error.strerror or str(error) or "the source closed the connection"
     if str(reason) in _OLD_PROTOCOL:
@@ -147,7 +147,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
             'The relay speaks TLS 1.2 and 1.3. Upgrade the source\'s TLS, or write ssl_mode = "disabled" and protect the way '
             "to it otherwise.",
             name="tls_too_old",
-            number=_SSL_ERROR,
+            number=ErrorCode.CR_SSL_CONNECTION_ERROR,
         )
     return UpstreamError(
         FailureKind.AUTHENTICATION,
@@ -155,7 +155,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
         f"If it asks for a client certificate, give {tls.section}.ssl_cert and {tls.section}.ssl_key; "
         'ssl_mode = "disabled" does without TLS.',
         name="tls_failed",
-        number=_SSL_ERROR,
+        number=ErrorCode.CR_SSL_CONNECTION_ERROR,
     )
 
 

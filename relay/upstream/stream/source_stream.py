@@ -7,6 +7,7 @@ from typing import Final
 
 import structlog
 
+from protocol.errors import ErrorCode
 from protocol.kernel import codes
 from protocol.position import MOST_NAME_BYTES
 from relay.archive.storage.archive_errors import ArchiveError
@@ -17,9 +18,6 @@ from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 
 log = structlog.get_logger()
 
-_ER_FATAL_READING_BINLOG: Final = 1236
-# MariaDB's ER_SLAVE_SAME_ID; MySQL says it with 1236.
-_ER_SAME_ID: Final = 4052
 # A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of
 # _RUN_BYTES (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
 _BUSY_BYTES: Final = 128 << 10
@@ -31,7 +29,11 @@ _GATHER_BYTES: Final = 256 << 10
 _CALM_AFTER_S: Final = 0.002
 # Files that are begun at once: each takes a tenth of a millisecond, and 500 KiB may have thousands of empty ones.
 _MOST_ROTATED: Final = 16
-_ER_ACCESS: Final = {1044, 1045, 1227}
+_ER_ACCESS: Final = {
+    ErrorCode.ER_DBACCESS_DENIED_ERROR,
+    ErrorCode.ER_ACCESS_DENIED_ERROR,
+    ErrorCode.ER_SPECIFIC_ACCESS_DENIED_ERROR,
+}
 
 
 class DumpStream(asyncio.BufferedProtocol):
@@ -263,11 +265,13 @@ class DumpStream(asyncio.BufferedProtocol):
         if text.startswith("#"):
             text = text[6:]
         reason = f"the source ended the stream with error {number}: {text}"
-        if number == _ER_SAME_ID or (number == _ER_FATAL_READING_BINLOG and "same server" in text):
+        if number == ErrorCode.ER_SLAVE_SAME_ID or (
+            number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG and "same server" in text
+        ):
             # Not tried again: two with one id would end each other's stream for ever.
             advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
             return UpstreamError(FailureKind.SETUP, reason, advice, name="server_id_clash")
-        if number == _ER_FATAL_READING_BINLOG:
+        if number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG:
             advice = (
                 "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`. "
                 f"{ACCEPT_GAP}"

@@ -2,7 +2,7 @@
 which.
 
 It belongs to the archive and not to the view: a view that is removed is made again with it, byte by byte. Its lines are those of
-`source-schema.jsonl`; relay/view/dependencies/source_tables.py says what they are to a view. Lines are appended and synced. What they
+`source-schema.jsonl`; relay/view/dependencies/planned_tables.py says what they are to a view. Lines are appended and synced. What they
 tell only of binlogs that the archive has purged is left out now and then: the file is written anew, and put in place as a whole.
 """
 
@@ -14,7 +14,7 @@ from relay.disk.file_calls import read_file
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import recorded_lines
 from relay.schema_history.schema_record import parse_lines
-from relay.view.dependencies.source_tables import SourceTables, shortened, taken_lines
+from relay.view.dependencies.planned_tables import PlannedTables, shortened, taken_lines
 
 
 def tables_path(made: Path, view: str) -> Path:
@@ -24,18 +24,18 @@ def tables_path(made: Path, view: str) -> Path:
     return made.parent.with_name(f"{view}.{made.name}.tables.jsonl")
 
 
-def read_tables(made: Path, view: str) -> SourceTables:
+def read_tables(made: Path, view: str) -> PlannedTables:
     """What is kept; nothing is known where nothing is. Blocking. Raises: OSError."""
     try:
         data = read_file(tables_path(made, view))
     except FileNotFoundError:
         data = b""
-    return SourceTables(parse_lines(data))
+    return PlannedTables(parse_lines(data))
 
 
-def tables_now(source: Path, file: str, place: Place) -> SourceTables:
+def tables_now(source: Path, file: str, place: Place) -> PlannedTables:
     """What a view knows that begins at this place now. source: the directory of the archive's generation. Blocking. Raises: OSError."""
-    return SourceTables(parse_lines("".join(taken_lines(recorded_lines(source), file, place)).encode()))
+    return PlannedTables(parse_lines("".join(taken_lines(recorded_lines(source), file, place)).encode()))
 
 
 class TablesFile:
@@ -47,12 +47,12 @@ class TablesFile:
         self._source = source
         self._layer = layer
 
-    def open(self, file: str, place: Place) -> SourceTables:
+    def open(self, file: str, place: Place) -> PlannedTables:
         """What is kept; at the first time, where the view begins at this place of `file`, what is recorded now."""
         if not self.path.exists():
             lines = taken_lines(recorded_lines(self._source), file, place)
             replace_file(self._layer, self.path, "".join(lines).encode())
-        return SourceTables(parse_lines(read_file(self.path)))
+        return PlannedTables(parse_lines(read_file(self.path)))
 
     def recorded_now(self) -> tuple[int, int]:
         """Tells one state of what is recorded from another."""
@@ -62,12 +62,12 @@ class TablesFile:
             return 0, 0
         return told.st_size, told.st_mtime_ns
 
-    def adopt(self, tables: SourceTables, file: str, place: Place) -> None:
+    def adopt(self, tables: PlannedTables, file: str, place: Place) -> None:
         """At a place behind which nothing is made: what is recorded now of tables that are not known. It is on the disk on return."""
         tables.adopt(file, place, recorded_lines(self._source))
         self.save(tables)
 
-    def without_purged(self, tables: SourceTables, oldest: str) -> SourceTables:
+    def without_purged(self, tables: PlannedTables, oldest: str) -> PlannedTables:
         """`tables`, or what says the same from the beginning of the file `oldest` on: nothing is made any more from before it. It is
         on the disk on return."""
         place = (binlog_number(oldest), 0)
@@ -76,11 +76,11 @@ class TablesFile:
         self.save(tables)
         lines = shortened(list(parse_lines(read_file(self.path))), oldest, place)
         replace_file(self._layer, self.path, "".join(lines).encode())
-        made = SourceTables(parse_lines(read_file(self.path)))
+        made = PlannedTables(parse_lines(read_file(self.path)))
         made.lacks_some = tables.lacks_some
         return made
 
-    def save(self, tables: SourceTables) -> None:
+    def save(self, tables: PlannedTables) -> None:
         """Keeps what is new. On return it is on the disk."""
         data = "".join(tables.unsaved).encode()
         if not data:

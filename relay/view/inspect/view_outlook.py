@@ -15,7 +15,7 @@ from relay.archive.storage.files import StoredFile
 from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.tables_before import RecordedBefore
-from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import read_tables, tables_now
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
 from relay.view.inspect.named_view import NamedView
@@ -124,7 +124,7 @@ def _up_to_break(
     return ends, source_stops.gap_in_archive(ends[-1][0].name)
 
 
-def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> SourceTables | None:
+def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> PlannedTables | None:
     """What is known of the source's tables, as the view that is made, or would be begun now, knows it."""
     if view.settings.dependencies == "serial":
         return None

@@ -23,7 +23,7 @@ from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
 from relay.schema_history.schema_record import Line, parse_lines
 from relay.view.dependencies.definitions_passed import definitions_in
-from relay.view.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
+from relay.view.dependencies.planned_tables import NEVER, PlannedTables, shortened, taken_lines
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.settings import ViewSettings
@@ -157,16 +157,16 @@ class _Learning:
         self._rules = self.rules.begin.rules
         place = (binlog_number(first.name), FIRST_EVENT)
         self._lines = list(parse_lines("".join(taken_lines(list(recorded), first.name, place)).encode()))
-        self.tables = SourceTables(self._lines)
+        self.tables = PlannedTables(self._lines)
 
     def begin_turn(self, file: LookedAtFile) -> list[str]:
         """The lines that tell what is known from the beginning of this file on; those behind are `tables.unsaved`."""
         self._lines += parse_lines("".join(self.tables.unsaved).encode())
-        self.tables = SourceTables(self._lines)
+        self.tables = PlannedTables(self._lines)
         place = (binlog_number(file.name), 0)
         if self.tables.is_long_before(place):
             self._lines = list(parse_lines("".join(shortened(self._lines, file.name, place)).encode()))
-            self.tables = SourceTables(self._lines)
+            self.tables = PlannedTables(self._lines)
         return [one.text for one in self._lines]
 
     def learn(self, file: LookedAtFile, parts: "array[int]") -> None:
@@ -220,7 +220,7 @@ class _Defined:
 
     counted: tuple[CountedTable, ...] = ()
 
-    def __init__(self, tables: SourceTables, number: int, offsets: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, tables: PlannedTables, number: int, offsets: Sequence[tuple[int, int]]) -> None:
         self._tables = tables
         self._number = number
         self._offsets = offsets
@@ -247,7 +247,7 @@ class _Defined:
 def _count(settings: ViewSettings, known: bytes, task: _BegunFile) -> tuple[WaitCounts, UnreadPart | None]:
     """Of one file. known: the lines that tell of tables."""
     counting = FilePass(settings, task.begin)
-    tables = SourceTables(_parsed(known))
+    tables = PlannedTables(_parsed(known))
     unread = counting.go_over(replace(task.file, tables=tables), sealed=task.sealed)
     return counting.waits, unread
 

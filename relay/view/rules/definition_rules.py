@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
+from protocol.errors import ErrorCode
+from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
@@ -22,9 +24,10 @@ from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
-from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
+from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.stop_reason import TableUnknown
 
 _TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
 """A word may be right after the version of a comment for servers: /*!50000REFERENCES."""
@@ -162,10 +165,11 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
         return
     if facts is not None and facts.keeps_rollbacks:
-        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+        why = f"{facts.engine or facts.default_engine} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
     else:
         name = ".".join(made.name)
         why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
+        raise TableUnknown(definition_stops.not_for_innodb(query, why, 0).reason, made.name)
     raise definition_stops.not_for_innodb(query, why, 0)
 
 
@@ -177,7 +181,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
         return
     becomes_innodb = settings.engines == "innodb"
     if becomes_innodb and (named in _MERGE or "UNION" in made.options):
-        raise definition_stops.engine_missing(query, made.engine or "MERGE", 1168)
+        raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
     if made.selects and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in TO_INNODB | _MERGE and not becomes_innodb
@@ -249,5 +253,7 @@ def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys
         ):
             raise definition_stops.not_for_innodb(
-                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+                query,
+                f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs",
+                ErrorCode.ER_WRONG_AUTO_KEY,
             )

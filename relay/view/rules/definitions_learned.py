@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName
+from protocol.sql.server_version import version_numbers
+from relay.schema_history.tables.source_table import RESTRICT, ForeignKey, TableName
+from relay.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables
-from relay.view.rules.statement.routine_body import RoutineBody, read_routine_body
+from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
-from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
@@ -46,7 +46,7 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
         elif verb == "RENAME":
             _learn_rename(engines, words)
     except NotSure:
-        engines.doubt(defined_names(query.raw), references=b"references" in query.raw.lower())
+        engines.doubt_words(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:
@@ -56,12 +56,12 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
         if made.engine:
             engines.alter_engine(made.name, made.engine, query.thread_id)
         facts = engines.facts(made.name, query.thread_id)
-        takes = facts is None or takes_foreign_keys(facts.engine or facts.default)
+        takes = facts is None or takes_foreign_keys(facts.engine or facts.default_engine)
         engines.alter_foreign_keys(
             made.name, dropped=made.dropped_keys, added=_foreign_keys(query, made) if takes else ()
         )
         if made.rename is not None:
-            engines.rename(made.name, made.rename, query.thread_id)
+            engines.rename_table(made.name, made.rename, query.thread_id)
     elif made.like is not None:
         engines.create_like(
             made.name, made.like, query.thread_id, temporary=made.temporary, checked=query.foreign_key_checks
@@ -79,14 +79,14 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
         )
 
 
-def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[KnownForeignKey]:
+def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, ForeignKey]]:
     defined = made.foreign_keys
     if version_numbers(query.server_version) >= _INLINE_KEYS_SINCE:
         defined = [*defined, *made.inline]
     forgets = forgets_actions(query, made)
     said = [(name, clause.before_match if forgets and clause.before_match else clause) for name, clause in defined]
     return [
-        KnownForeignKey(name, clause.parent, clause.on_delete if clause.on_delete in (CASCADE, SET_NULL) else REFUSES)
+        (name, ForeignKey((), *clause.parent, (), clause.on_delete or RESTRICT, clause.on_update or RESTRICT))
         for name, clause in said
     ]
 
@@ -128,7 +128,7 @@ def _learn_view(engines: TableEngines, words: StatementWords) -> None:
     try:
         engines.create_view(name, read_tables(words.query))
     except NotSure:
-        engines.drop_view(name)
+        engines.drop_program(VIEW, name)
 
 
 def _learn_routine(engines: TableEngines, words: StatementWords) -> None:
@@ -170,18 +170,18 @@ def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
         engines.drop_schema(words.name())
     elif words.accept("TRIGGER"):
         words.accept("IF", "EXISTS")
-        engines.drop_trigger(words.table_name())
+        engines.drop_program(TRIGGER, words.table_name())
     elif words.accept("VIEW"):
         words.accept("IF", "EXISTS")
-        engines.drop_view(words.table_name())
+        engines.drop_program(VIEW, words.table_name())
         while words.accept(","):
-            engines.drop_view(words.table_name())
+            engines.drop_program(VIEW, words.table_name())
     elif words.word() in ("FUNCTION", "PROCEDURE"):
         kind = words.take().upper
         words.accept("IF", "EXISTS")
         name = _routine_name(words)
         if name is not None:
-            engines.drop_routine(kind, name)
+            engines.drop_program(kind, name)
 
 
 def _learn_rename(engines: TableEngines, words: StatementWords) -> None:
@@ -192,6 +192,6 @@ def _learn_rename(engines: TableEngines, words: StatementWords) -> None:
     while True:
         old = words.table_name()
         words.expect("TO")
-        engines.rename(old, words.table_name(), words.query.thread_id)
+        engines.rename_table(old, words.table_name(), words.query.thread_id)
         if not words.accept(","):
             return

@@ -6,6 +6,7 @@ The rules of views stop or translate by these rows, and the audit `readiness` lo
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from protocol.errors import ErrorCode
 from protocol.kernel.codes import (
     ANNOTATE_ROWS_EVENT,
     CREATE_FILE_EVENT,
@@ -87,10 +88,13 @@ MARIADB_EVENTS: Final = EventDifference(
 EVENTS: Final = (OLD_ROWS, OLD_LOADS, INCIDENTS, MARIADB_EVENTS)
 
 ENGINE_MISSING: Final = DefinitionDifference(
-    (), 1286, _engine_missing, lambda query, engine: definition_stops.engine_missing(query, engine, 1286)
+    (),
+    ErrorCode.ER_UNKNOWN_STORAGE_ENGINE,
+    _engine_missing,
+    lambda query, engine: definition_stops.engine_missing(query, engine, ErrorCode.ER_UNKNOWN_STORAGE_ENGINE),
 )
 PARTITIONED_ENGINE: Final = DefinitionDifference((8, 0), 1178, _partitioned_engine, definition_stops.partitions)
-TYPE_OPTION: Final = DefinitionDifference((5, 5), 1064, _type_option)
+TYPE_OPTION: Final = DefinitionDifference((5, 5), ErrorCode.ER_PARSE_ERROR, _type_option)
 """TYPE= of 4.x and 5.0 is ENGINE=."""
 
 _HASH_IS_THE_PASSWORD_SINCE: Final = (5, 7, 6)

@@ -8,20 +8,21 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.programs import BodyChange
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import called_routines
-from relay.view.rules.statement.routine_body import BodyChange, change_of
+from relay.view.rules.statement.routine_body import change_of
 from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
 
 _NO_THREAD: Final = -1
 _REMOVALS: Final = ("REPLACE", "DELETE")
@@ -91,7 +92,8 @@ def _check_fired(query: LoggedQuery, engines: TableEngines, settings: ViewSettin
             elif inner.verb == "UPDATE":
                 _check_update(query, inner, engines)
         except CannotBeKept as stopped:
-            raise statement_stops.inside(inside.told, stopped) from stopped
+            stop = statement_stops.inside(inside.told, stopped)
+            raise TableUnknown(stop.reason, stopped.table) if isinstance(stopped, TableUnknown) else stop from stopped
 
 
 def _changes(query: LoggedQuery, verb: str, engines: TableEngines) -> list[BodyChange]:

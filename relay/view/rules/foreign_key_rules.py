@@ -7,9 +7,9 @@ was tried with MySQL 5.6.24 and 9.7.4; rows in place of statements have none of 
 from collections.abc import Iterable
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
@@ -19,7 +19,7 @@ from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
-from relay.view.stops.stop_reason import named
+from relay.view.stops.stop_reason import TableUnknown, named
 
 BY_THE_SERVER_SINCE: Final = (9, 6)
 """From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
@@ -102,7 +102,8 @@ def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngine
 def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) -> None:
     changed = engines.references.changed_with(table)
     if changed or not engines.knows_references_to(table, query.thread_id):
-        raise statement_stops.replace_in_parent_table(query, table, changed)
+        stop = statement_stops.replace_in_parent_table(query, table, changed)
+        raise stop if changed else TableUnknown(stop.reason, table)
 
 
 def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
@@ -116,7 +117,8 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
             raise statement_stops.multi_table_delete(query, f"{named(table)} has DELETE triggers")
         if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
-            raise statement_stops.multi_table_delete(query, f"nobody knows whether {named(table)} has triggers")
+            why = f"nobody knows whether {named(table)} has triggers"
+            raise TableUnknown(statement_stops.multi_table_delete(query, why).reason, table)
         reached = engines.references.reached_from(table) & (lower - {(table[0].lower(), table[1].lower())})
         if reached and query.foreign_key_checks:
             raise statement_stops.multi_table_delete(

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
-from protocol.errors import ProtocolError
+from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
 from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
@@ -17,6 +17,7 @@ from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
+from relay.view.rules.recorded_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_tables import is_account_table
@@ -28,7 +29,7 @@ from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
@@ -46,6 +47,8 @@ class MysqlRules:
     def __init__(self, settings: ViewSettings) -> None:
         self._settings = settings
         self._engines = TableEngines(settings.known_engines, settings.plain_tables)
+        self.before: TablesBefore | None = None
+        """Tables from before the archive; None: nothing is known of them."""
         self._left_out_xa = LeftOutXa()
         self._open_end = OpenEnd()
         differences = [one for one in EVENTS if settings.target_version >= one.since]
@@ -145,7 +148,10 @@ class MysqlRules:
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group. Raises: CannotBeKept, and nothing is learned."""
+        """What becomes of a group. Raises: CannotBeKept, and nothing is learned of it."""
+        return plan_with_recorded(self._planned, group, self.before, self._engines.note_recorded)
+
+    def _planned(self, group: SourceGroup) -> list[OutGroup]:
         self._engines.begin()
         try:
             plan = self._plan(group)
@@ -280,11 +286,15 @@ class _Planned:
         for part in self._left():
             self._check(part)
             if self._commits(part):
-                raise transaction_stops.xa_changes_plain_tables(part.query, [], 1787)
+                raise transaction_stops.xa_changes_plain_tables(
+                    part.query, [], ErrorCode.ER_GTID_UNSAFE_CREATE_DROP_TEMPORARY_TABLE_IN_TRANSACTION
+                )
             if self._settings.engines == "innodb" or self._splits:
                 kept = changes_without_transactions(part, self._engines)
                 if kept:
-                    raise transaction_stops.xa_changes_plain_tables(part.query, kept, 1785 if self._splits else 0)
+                    raise transaction_stops.xa_changes_plain_tables(
+                        part.query, kept, ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE if self._splits else 0
+                    )
 
     @property
     def _lacks_begin(self) -> bool:
@@ -423,7 +433,8 @@ class _Planned:
                 keeps = facts.keeps_rollbacks is not False
                 same_there = facts.temporary or (self._settings.engines == "keep" and bool(facts.engine))
             if keeps and not same_there:
-                raise transaction_stops.failed_partway(query, (name,))
+                stop = transaction_stops.failed_partway(query, (name,))
+                raise stop if facts is not None else TableUnknown(stop.reason, name)
 
 
 def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:

@@ -12,7 +12,9 @@ from relay.disk.file_calls import read_file
 from relay.disk.kept_json import kept_json
 from relay.view.rules.settings import ViewSettings
 
-_LAYOUT: Final = 1
+_LAYOUT: Final = 2
+"""Of this record and of what `NAME.rules` keeps beside each binlog of the view (`SourceTables.state`). A view of another layout is
+refused, and `view rebuild` makes it again."""
 _DEPENDENCIES: Final = "serial"
 _FLAVOUR: Final = "mysql"
 _ANSWERS: Final = ("foreign_keys", "plain_tables")

@@ -12,6 +12,7 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.programs import KnownProgram
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
@@ -24,7 +25,7 @@ from relay.view.rules.statement.row_picks import (
     verb_of,
 )
 from relay.view.rules.statement.table_definition import read_table_definition
-from relay.view.rules.tables.table_engines import TableEngines, Trigger
+from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 
 _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$])", re.IGNORECASE)
@@ -83,7 +84,7 @@ def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
         open_ends = list(written_tables(query))
     except (NotSure, ProtocolError):
         return
-    seen: set[Trigger] = set()
+    seen: set[KnownProgram] = set()
     while open_ends:
         for trigger in engines.known_triggers(open_ends.pop()):
             if trigger in seen:

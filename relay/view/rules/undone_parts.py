@@ -7,17 +7,18 @@ So what was undone is left out here, and what stayed is kept, where it is certai
 
 from collections.abc import Iterable
 
-from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.part_runs import MOST_RANGES, PartRanges
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
-from relay.view.stops.stop_reason import named
+from relay.view.stops.stop_reason import TableUnknown, named
 
 _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
 # From here on rows of tables without transactions stand in groups of their own (tried: 5.6.24; source of 5.5).
@@ -114,11 +115,15 @@ def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> b
         if keeps is None and version_numbers(server_version) >= _ROWS_APART_SINCE:
             keeps = False
         if keeps is None:
-            raise transaction_stops.uncertain_rollback(f"nobody knows the engine of {named(name)}", None)
+            raise _unknown(name, f"the engine of {named(name)}", None)
         stay.add(keeps)
     if len(stay) > 1:
         raise transaction_stops.uncertain_rollback(f"one statement changed {named(*part.tables)}", None)
     return True in stay
+
+
+def _unknown(name: TableName, what: str, query: LoggedQuery | None) -> TableUnknown:
+    return TableUnknown(transaction_stops.uncertain_rollback(f"nobody knows {what}", query).reason, name)
 
 
 def _read(part: GroupPart) -> StatementTables:
@@ -142,7 +147,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
             facts = engines.facts(name, query.thread_id)
             keeps = facts.keeps_rollbacks if facts is not None else None
             if facts is None or keeps is None:
-                raise transaction_stops.uncertain_rollback(f"nobody knows the engine of {named(name)}", query)
+                raise _unknown(name, f"the engine of {named(name)}", query)
             if not facts.temporary and engines.triggers_of(name) != []:
                 raise transaction_stops.uncertain_rollback(f"{named(name)} has triggers, or may have some", query)
             stay.add(keeps)
@@ -168,4 +173,4 @@ def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines
         raise transaction_stops.uncertain_rollback(str(error), query) from error
     for name in read:
         if engines.facts(name, query.thread_id) is None:
-            raise transaction_stops.uncertain_rollback(f"nobody knows what {named(name)} is", query)
+            raise _unknown(name, f"what {named(name)} is", query)

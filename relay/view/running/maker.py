@@ -20,13 +20,13 @@ from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
 from relay.schema_history.tables_before import RecordedBefore
-from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import TablesFile
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
 from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.left_out import LeftOut
-from relay.view.rules.mariadb.mariadb_rules import TablesBefore
+from relay.view.rules.recorded_tables import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress, ViewStatus
@@ -99,7 +99,7 @@ class ViewMaker:
         self._recorded = (0, 0)
         """What was recorded of the source's tables when it was looked at, and when it is looked at again."""
         self._adopts_at = 0.0
-        self._tables: tuple[int, SourceTables] | None = None
+        self._tables: tuple[int, PlannedTables] | None = None
         """The source's, with the number of the generation of the view that is made; None: not read, or not wanted."""
         self._before: RecordedBefore | None = None
         """Of the source's generation that the view is made from."""
@@ -412,7 +412,7 @@ class ViewMaker:
                 keep_left_out(self._archive.directory, left_out, self._layer)
                 self._left_out_kept = left_out
 
-    def _tables_for(self, part: SourcePart) -> SourceTables | None:
+    def _tables_for(self, part: SourcePart) -> PlannedTables | None:
         """What is known of the source's tables, where that is wanted. In the thread. Raises: ViewDiskFailed."""
         if self._settings.dependencies == "serial":
             return None

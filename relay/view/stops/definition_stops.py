@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from protocol.errors import ErrorCode
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
@@ -17,13 +18,8 @@ from relay.view.stops.stop_reason import (
     stop,
 )
 
-SYNTAX_ERROR: Final = 1064
-NO_SUCH_TABLE: Final = 1146
-NO_SUCH_ENGINE: Final = 1286
-_NO_CONVERSION_UNTIL_8: Final = 1677
 _NO_CONVERSION: Final = 13146
 """What MySQL 9.7 stops with where a column of an event cannot become the replica's."""
-_CREATE_SELECT: Final = 1786
 _OTHER_TYPE: Final = (
     "give the column another type on the source, or keep the table in a schema that the source does not log "
     "(binlog-ignore-db)"
@@ -36,7 +32,7 @@ Statement = LoggedQuery | bytes
 def create_select(statement: Statement, engine: str) -> CannotBeKept:
     """CREATE TABLE ... SELECT into a table without transactions."""
     text = f"CREATE TABLE ... SELECT into {engine}: {shown(statement)}"
-    return stop("create_select", _CREATE_SELECT, text, TO_INNODB, SKIP)
+    return stop("create_select", ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT, text, TO_INNODB, SKIP)
 
 
 def create_select_statement(statement: Statement, title: str) -> CannotBeKept:
@@ -48,13 +44,19 @@ def create_select_statement(statement: Statement, title: str) -> CannotBeKept:
 def create_select_with_gtid(statement: Statement, title: str, *, with_rows: bool) -> CannotBeKept:
     """CREATE TABLE ... SELECT under one GTID: as a statement, or with_rows in the same transaction."""
     text = f"{title} cannot run a definition and rows under one GTID: {shown(statement)}"
-    error = SYNTAX_ERROR if with_rows else _CREATE_SELECT
+    error = ErrorCode.ER_PARSE_ERROR if with_rows else ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT
     return stop("create_select_with_gtid", error, text, 'use a view with gtids = "anonymous"', SKIP)
 
 
 def partitions(statement: Statement, engine: str) -> CannotBeKept:
     """A partitioned table of an engine that has no partitions on the target."""
-    return stop("partitions_not_supported", 1178, f"a partitioned {engine} table: {shown(statement)}", TO_INNODB, SKIP)
+    return stop(
+        "partitions_not_supported",
+        ErrorCode.ER_CHECK_NOT_IMPLEMENTED,
+        f"a partitioned {engine} table: {shown(statement)}",
+        TO_INNODB,
+        SKIP,
+    )
 
 
 def engine_missing(statement: Statement, engine: str, error: int) -> CannotBeKept:
@@ -107,7 +109,9 @@ def commented_key(statement: Statement) -> CannotBeKept:
     )
 
 
-def clause_unknown(title: str, statement: Statement, clause: str, error: int = SYNTAX_ERROR) -> CannotBeKept:
+def clause_unknown(
+    title: str, statement: Statement, clause: str, error: int = ErrorCode.ER_PARSE_ERROR
+) -> CannotBeKept:
     """A clause at which replicas would stop. title: of the replicas' server."""
     text = f"{title} does not support {clause}: {shown(statement)}"
     return stop("definition_not_in_target", error, text, _DEFINE_WITHOUT, SKIP)
@@ -170,7 +174,7 @@ def condition_unknown(statement: Statement, table: TableName, needed: str) -> Ca
     """A clause with IF [NOT] EXISTS depends on a table whose definition is unknown."""
     return stop(
         "definition_needs_table",
-        SYNTAX_ERROR,
+        ErrorCode.ER_PARSE_ERROR,
         f"whether {needed} had an effect is unknown, because the table {named(table)} was created before the archive or by a statement "
         f"that cannot be parsed: {shown(statement)}",
         "write it without IF [NOT] EXISTS at the source",
@@ -179,7 +183,7 @@ def condition_unknown(statement: Statement, table: TableName, needed: str) -> Ca
 
 
 def column_type(
-    column: int, table: TableName, kind: str, title: str, *ways: str, error: int = _NO_CONVERSION_UNTIL_8
+    column: int, table: TableName, kind: str, title: str, *ways: str, error: int = ErrorCode.ER_SLAVE_CONVERSION_FAILED
 ) -> CannotBeKept:
     """Rows of a table with a column of a type that the target does not have."""
     text = f"column {column} of {named(table)} is of type {kind}, which {title} does not have"
@@ -199,7 +203,11 @@ def decimal_scale(table: TableName, column: int, precision: int, scale: int) -> 
     """More decimals than MySQL allows."""
     text = f"column {column} of {named(table)} is DECIMAL({precision},{scale}), and MySQL allows at most 30 decimals"
     return stop(
-        "decimal_scale", 1425, text, "give the column at most 30 at the source, and begin the view after that", SKIP
+        "decimal_scale",
+        ErrorCode.ER_TOO_BIG_SCALE,
+        text,
+        "give the column at most 30 at the source, and begin the view after that",
+        SKIP,
     )
 
 
@@ -207,7 +215,7 @@ def old_temporal(table: TableName, column: int, kind: str) -> CannotBeKept:
     """The event does not say how many fractional digits a value has, nor how many bytes."""
     return stop(
         "old_temporal_format",
-        1610,
+        ErrorCode.ER_SLAVE_CORRUPT_EVENT,
         f"column {column} of {named(table)} is a {kind} in the format from before MariaDB 10.1, whose length depends on its fractional "
         "digits, which only the table's definition contains; the archive does not have it",
         f"rebuild the table at the source with mysql56_temporal_format = ON (ALTER TABLE {named(table)} FORCE), and "
@@ -221,7 +229,7 @@ def json_refused(table: TableName, column: int, why: str, error: int) -> CannotB
     """A text that is JSON for MariaDB, and not for MySQL."""
     return stop(
         "json_not_in_target",
-        error or 3141,
+        error or ErrorCode.ER_INVALID_JSON_TEXT_IN_PARAM,
         f"a value of the JSON column {column} of {named(table)} is not JSON for MySQL: {why}",
         'use a view with json_columns = "longtext", which keeps every text',
         "change the value at the source in time",
@@ -233,7 +241,7 @@ def sequence_unknown(table: TableName) -> CannotBeKept:
     """A table from before the archive has the columns of a sequence."""
     return stop(
         "sequence_unknown",
-        NO_SUCH_TABLE,
+        ErrorCode.ER_NO_SUCH_TABLE,
         f"{named(table)} has the columns of a sequence, and the archive does not have the statement that created it; "
         "rows of a sequence "
         "are left out, those of a table are not",

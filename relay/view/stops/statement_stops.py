@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from protocol.errors import ErrorCode
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
@@ -18,13 +19,8 @@ from relay.view.stops.stop_reason import (
     stop,
 )
 
-SYNTAX_ERROR: Final = 1064
-NO_SUCH_FUNCTION: Final = 1305
-NO_SUCH_TABLE: Final = 1146
 UNKNOWN_COLLATION: Final = 22
 """EE_UNKNOWN_COLLATION, of the servers' own library."""
-_UNKNOWN_COLLATION_NAME: Final = 1273
-_CORRUPT_EVENT: Final = 1594
 UNKNOWN_DEFINITION: Final = "unknown_table_definition"
 """May end by itself: the source may still report the table."""
 _BY_HAND: Final = SKIP.removeprefix("or ")
@@ -177,7 +173,7 @@ def unknown_table_definition(statement: Statement, table: TableName, where: str)
     return TableUnknown(reason, table)
 
 
-def syntax_unknown(title: str, statement: Statement, what: str, error: int = SYNTAX_ERROR) -> CannotBeKept:
+def syntax_unknown(title: str, statement: Statement, what: str, error: int = ErrorCode.ER_PARSE_ERROR) -> CannotBeKept:
     """Words or a function at which replicas would stop. title: of the replicas' server."""
     text = f"{title} does not support {what}: {shown(statement)}"
     return stop("statement_not_in_target", error, text, LOG_ROWS, "write the statement differently", SKIP)
@@ -211,7 +207,7 @@ def not_parsed(statement: Statement, why: str) -> CannotBeKept:
 def status_damaged(statement: Statement, why: str) -> CannotBeKept:
     """The status variables of a statement cannot be read."""
     text = f"the status variables of this are damaged ({why}): {shown(statement)}"
-    return stop("statement_not_parsed", _CORRUPT_EVENT, text, VERIFY)
+    return stop("statement_not_parsed", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, VERIFY)
 
 
 def sql_mode_missing(title: str, statement: Statement, mode: str, effect: str = "") -> CannotBeKept:
@@ -241,7 +237,13 @@ def connection_flags_unknown(statement: Statement, flags: int) -> CannotBeKept:
 def locale_missing(title: str, statement: Statement, number: int) -> CannotBeKept:
     """Names of months and days that the replicas do not have."""
     text = f"{title} has no lc_time_names of number {number}: {shown(statement)}"
-    return stop("status_variable_unknown", _CORRUPT_EVENT, text, "SET lc_time_names to another at the source", SKIP)
+    return stop(
+        "status_variable_unknown",
+        ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE,
+        text,
+        "SET lc_time_names to another at the source",
+        SKIP,
+    )
 
 
 def collation_missing(
@@ -264,4 +266,4 @@ def collation_mapped_wrong(title: str, collation: str, chosen: str) -> CannotBeK
 def collation_name_unknown(title: str, what: str, way: str) -> CannotBeKept:
     """A statement names a collation or a character set that no server is known to have. what: as in "the collation x"."""
     text = f"the statement names {what}, and which collation of {title} replaces it is unknown"
-    return stop("collation_not_in_target", _UNKNOWN_COLLATION_NAME, text, way, SKIP)
+    return stop("collation_not_in_target", ErrorCode.ER_UNKNOWN_COLLATION, text, way, SKIP)

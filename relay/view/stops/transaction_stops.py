@@ -3,6 +3,8 @@
 from typing import Final
 
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.statement_text import one_line
+from protocol.errors import ErrorCode
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
@@ -19,7 +21,6 @@ from relay.view.stops.stop_reason import (
 
 UNKNOWN_EVENT: Final = 13121
 """What the applier of MySQL 8.4 and later stops with at an event that it does not read."""
-_CORRUPT_EVENT: Final = 1594
 _KNOWN_ENGINES: Final = "name the engines of tables from before the archive in the view's known_engines"
 _NOTHING_LEFT_OUT: Final = (
     "compare the tables that it changed with the source's, repair them on the replicas, then `view skip`"
@@ -35,20 +36,29 @@ def event_unsupported(kind: int, *ways: str, error: int = UNKNOWN_EVENT) -> Cann
 def event_not_in_target(kind: int, title: str) -> CannotBeKept:
     """An event of a newer source that the target does not read and that is not optional."""
     text = f"{title} cannot read an event of type {event_type_name(kind)}"
-    return stop("event_not_in_target", _CORRUPT_EVENT, text, NEWER_RELAY, SKIP)
+    return stop("event_not_in_target", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, NEWER_RELAY, SKIP)
 
 
 def incident() -> CannotBeKept:
     """The source reports that it lost something."""
     text = "the source wrote here that it lost changes (Incident event)"
     return stop(
-        "source_incident", 1590, text, "compare the tables of source and replicas, repair them, then `view skip`"
+        "source_incident",
+        ErrorCode.ER_SLAVE_INCIDENT,
+        text,
+        "compare the tables of source and replicas, repair them, then `view skip`",
     )
 
 
 def malformed(why: str) -> CannotBeKept:
     """An event of the transaction cannot be read."""
     return stop("malformed_transaction", 0, why, VERIFY)
+
+
+def user_variable_cut(name: bytes) -> CannotBeKept:
+    """A User_var event ends before its value."""
+    text = f"the event of the user variable @{one_line(name, 80)} is cut"
+    return stop("malformed_transaction", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, VERIFY)
 
 
 def group_damaged() -> CannotBeKept:
@@ -99,13 +109,13 @@ def open_end(statement: str) -> CannotBeKept:
 def both_engines(statement: LoggedQuery | None, plain: list[TableName], others: list[TableName]) -> CannotBeKept:
     """One statement writes tables with and without transactions."""
     text = f"one statement changes {named(*plain)}, without transactions, and {named(*others)}, with them: {shown(statement)}"
-    return stop("statement_mixes_engines", 1785, text, TO_INNODB, SKIP)
+    return stop("statement_mixes_engines", ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE, text, TO_INNODB, SKIP)
 
 
 def not_splittable() -> CannotBeKept:
     """A transaction with a GTID of the source would have to become several."""
     text = "the transaction has a GTID of the source, and would have to become several"
-    return stop("transaction_not_splittable", 1785, text, TO_INNODB, SKIP)
+    return stop("transaction_not_splittable", ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE, text, TO_INNODB, SKIP)
 
 
 def uncertain_rollback(why: str, statement: LoggedQuery | None) -> CannotBeKept:
@@ -158,7 +168,7 @@ def xa_prepared(xid: str, title: str) -> CannotBeKept:
     """An XA transaction is prepared in one transaction of the binlog and committed in another."""
     return stop(
         "xa_prepared_transaction",
-        _CORRUPT_EVENT,
+        ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE,
         f"XA transaction {xid} is prepared here and ends in a later transaction; {title} loses it when it stops between them",
         "commit XA transactions in one phase on the source, or use none",
         f"{SKIP}: what ends it is then left out too",
@@ -169,21 +179,25 @@ def partial_updates(title: str) -> CannotBeKept:
     """Update events that contain changes of JSON values only."""
     text = f"rows whose JSON columns are logged as changes only (Partial_update_rows), which {title} cannot read"
     return stop(
-        "partial_update_rows", _CORRUPT_EVENT, text, "SET GLOBAL binlog_row_value_options='' on the source", SKIP
+        "partial_update_rows",
+        ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE,
+        text,
+        "SET GLOBAL binlog_row_value_options='' on the source",
+        SKIP,
     )
 
 
 def payload_unreadable(why: str, way: str) -> CannotBeKept:
     """A compressed transaction that cannot be unpacked."""
     text = f"the transaction is compressed and cannot be unpacked: {why}"
-    return stop("compressed_transaction", _CORRUPT_EVENT, text, way)
+    return stop("compressed_transaction", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, way)
 
 
 def tagged_gtid(gtid: str, title: str) -> CannotBeKept:
     """A GTID with a tag, which the view must keep."""
     return stop(
         "tagged_gtid",
-        _CORRUPT_EVENT,
+        ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE,
         f"the transaction has the GTID {gtid}, and {title} does not support tags",
         "use no tags on the source (gtid_next)",
         'use a view with gtids = "anonymous"',
@@ -217,7 +231,13 @@ def sequence_not_increasing(domain: int, sequence: int, last: int) -> CannotBeKe
 def sequence_too_large(domain: int, sequence: int) -> CannotBeKept:
     """MySQL's numbers have 63 bits."""
     text = f"the sequence number {sequence} of domain {domain} is above what a GTID of MySQL may have"
-    return stop("sequence_too_large", 1774, text, "give the source another gtid_domain_id", SKIP)
+    return stop(
+        "sequence_too_large",
+        ErrorCode.ER_MALFORMED_GTID_SPECIFICATION,
+        text,
+        "give the source another gtid_domain_id",
+        SKIP,
+    )
 
 
 def commits_inside_transaction() -> CannotBeKept:

@@ -91,16 +91,6 @@ def post_lengths(event: bytes) -> bytes:
     return (b"\0" + lengths).ljust(256, b"\0")[:256]
 
 
-def numbered_version(server_version: str) -> int:
-    """5.6.24-log as 50624; 0 for a text that is no version."""
-    parts = server_version.split("-", 1)[0].split(".")
-    try:
-        major, minor, patch = (int(part) for part in parts[:3])
-    except ValueError:
-        return 0
-    return major * 10000 + minor * 100 + patch if major < 1000 and minor < 100 and patch < 100 else 0
-
-
 def assigned(uuid: bytes, next_gno: int) -> GtidSet:
     """All numbers of `uuid` before `next_gno`."""
     if next_gno <= 1:

@@ -12,7 +12,6 @@ from relay.archive.catalog.catalog_layout import APPLICATION, EARLIER, LAYOUT
 from relay.archive_inspection.listing import rebuild_archive
 from relay.archive_inspection.verify import verify_archive
 from relay.commands.archive_command import list_files
-from relay.commands.outcome import CommandFailed
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -52,7 +51,7 @@ async def test_commands_refuse_it_too(tmp_path: Path, catalog: Path) -> None:
     make_newer(catalog)
     with pytest.raises(CatalogNewer):
         list(verify_archive(tmp_path))
-    with pytest.raises(CommandFailed, match="a newer binlog-relay") as refused:
+    with pytest.raises(CatalogNewer, match="a newer binlog-relay") as refused:
         list_files(tmp_path, as_json=False)
     assert refused.value.exit_code == ExitCode.WRONG_USE
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from protocol.errors import ExitCode
+from protocol.errors import ExitCode, RelayError
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
@@ -29,7 +29,7 @@ def binlog(tmp_path: Path) -> str:
 
 
 def refusal(*arguments: object, **options: object) -> str:
-    with pytest.raises(CommandFailed) as failure:
+    with pytest.raises(RelayError) as failure:
         command.audit(command.AuditRequest(*arguments, **options))  # type: ignore[arg-type]
     assert failure.value.exit_code == ExitCode.WRONG_USE
     return str(failure.value)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.audit.runner.output import SUMMARY, OutputRefused, check_output, write_summary, write_text, written_whole
+from relay.audit.runner.output import SUMMARY, check_output, write_summary, write_text, written_whole
+from relay.commands.outcome import CommandFailed
 
 
 def left_behind(directory: Path) -> list[str]:
@@ -64,7 +65,7 @@ def test_what_killed_runs_left_is_taken_away_and_what_they_set_aside_comes_back(
 def test_an_audit_that_another_run_finished_meanwhile_is_not_written_over(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with (
-        pytest.raises(OutputRefused, match="while this one ran"),
+        pytest.raises(CommandFailed, match="while this one ran"),
         written_whole(out, replace=False),
         written_whole(out, replace=False) as other,
     ):
@@ -90,9 +91,9 @@ def test_what_is_not_an_audit_is_never_written_over(tmp_path: Path) -> None:
     check_output(out, replace=False)
     (out / "thesis.txt").write_text("years of work")
     for replace in (False, True):
-        with pytest.raises(OutputRefused, match="holds other things than an audit"):
+        with pytest.raises(CommandFailed, match="holds other things than an audit"):
             check_output(out, replace=replace)
-    with pytest.raises(OutputRefused, match="filled by somebody else"), written_whole(out):
+    with pytest.raises(CommandFailed, match="filled by somebody else"), written_whole(out):
         pass
     assert os.listdir(out) == ["thesis.txt"]
 
@@ -101,7 +102,7 @@ def test_an_audit_is_written_over_only_when_asked_for(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with written_whole(out) as directory:
         write_summary(directory, {})
-    with pytest.raises(OutputRefused, match="--replace writes it anew"):
+    with pytest.raises(CommandFailed, match="--replace writes it anew"):
         check_output(out, replace=False)
     check_output(out, replace=True)
 
@@ -121,5 +122,5 @@ def test_an_audit_is_written_over_only_when_asked_for(tmp_path: Path) -> None:
 )
 def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputRefused, match=why):
+    with pytest.raises(CommandFailed, match=why):
         check_output(tmp_path / name, replace=False)

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
-from relay.audit.history.row_asked import NoSuchRow, RowAsked, parse_row
+from relay.audit.history.row_asked import RowAsked, parse_row
 from relay.audit.jobs.row_history import changed_columns
+from relay.commands.outcome import CommandFailed
 
 
 @pytest.mark.parametrize(
@@ -26,12 +27,12 @@ def test_a_key_is_a_value_or_columns_with_values(key: str, expected: tuple[tuple
 
 @pytest.mark.parametrize("key", ["", "{}", "null", '{"id": null}', "[1]", '{"id": {"a": 1}}'])
 def test_what_is_no_key_is_refused_with_an_example(key: str) -> None:
-    with pytest.raises(NoSuchRow, match="such as"):
+    with pytest.raises(CommandFailed, match="such as"):
         parse_row("shop.orders", key)
 
 
 def test_a_table_needs_its_database() -> None:
-    with pytest.raises(NoSuchRow, match=r"such as shop\.orders"):
+    with pytest.raises(CommandFailed, match=r"such as shop\.orders"):
         parse_row("orders", "42")
 
 
@@ -45,7 +46,7 @@ def test_a_value_alone_is_of_the_primary_key_if_that_has_one_column() -> None:
         ((), "has no primary key"),
         (("a", "b"), "has 2 columns"),
     ):
-        with pytest.raises(NoSuchRow, match=why):
+        with pytest.raises(CommandFailed, match=why):
             row.with_columns(primary_key)
 
 

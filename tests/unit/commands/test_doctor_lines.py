@@ -20,7 +20,7 @@ from relay.doctor.machine_judgement import archive_rate, relay_pid, space_line, 
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.retention_judgement import DiskRoom, retention_lines
 from relay.doctor.server_answers import ServerAnswers, clock_difference, privileges_in
-from relay.doctor.source_judgement import shown_bytes, source_lines, version_number
+from relay.doctor.source_judgement import shown_bytes, source_lines
 from tests.support.certificates import Authority
 
 DAY_S = 86_400
@@ -87,9 +87,7 @@ def test_warnings_count_for_the_exit_code_with_strict_only() -> None:
     assert summary(lines) == "0 problems, 1 warning, 0 ok, 1 could not be asked."
 
 
-def test_versions_and_sizes_are_read_as_people_write_them() -> None:
-    assert version_number("10.11.6-MariaDB-log") == (10, 11)
-    assert version_number("strange") == (0, 0)
+def test_sizes_are_written_as_people_read_them() -> None:
     assert [shown_bytes(count) for count in (0, 2048, 3 << 40)] == ["0 bytes", "2.0 KiB", "3.0 TiB"]
 
 

@@ -1,6 +1,7 @@
 """What a view keeps of the source's tables, without what is told of purged binlogs: it says the same of all others, after any crash."""
 
 import errno
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,15 +9,18 @@ from random import Random
 
 import pytest
 
-import relay.view.dependencies.source_tables as source_tables
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
-from relay.schema_history.schema_record import line, parse_lines, table_facts, table_line
-from relay.schema_history.schema_state import SchemaState, Teller
+from relay.schema_history.schema_record import line, parse_lines, table_line
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import Column, ForeignKey, Table, TableName, whole_key
-from relay.view.dependencies.source_tables import NEVER, SourceTables, shortened, taken_lines
+from relay.source_tables import table_book
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
+from relay.source_tables.table_facts import table_facts
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import NEVER, PlannedTables, shortened, taken_lines
 from relay.view.dependencies.tables_file import TablesFile, read_tables
 from tests.support.forgetful_disk import ForgetfulDisk
 
@@ -60,7 +64,7 @@ def random_statement(chance: Random) -> str:
     )
 
 
-def define(tables: SourceTables, chance: Random, place: Place) -> None:
+def define(tables: PlannedTables, chance: Random, place: Place) -> None:
     names = frozenset(name.lower() for name in (*SCHEMAS, *TABLES))
     made = LoggedDefinition(
         names, random_statement(chance), "d", thread_id=chance.randrange(3), error=int(chance.random() < 0.05),
@@ -86,17 +90,17 @@ def recorded_table(chance: Random) -> Table:
     )
 
 
-def history(chance: Random, count: int) -> tuple[SourceTables, list[str]]:
+def history(chance: Random, count: int) -> tuple[PlannedTables, list[str]]:
     """Definitions and answers of the source in files 10 to 29, and the lines that tell them; recorded was what is in file 9."""
     recorded = [line("watched", file_name(9), 4, statements=True)]
     recorded += [table_line(table_facts(recorded_table(chance)), file_name(9), 900) for _ in range(4)]
     recorded.append(line("database", file_name(9), 950, schema="e", charset="utf8", collation="utf8_general_ci"))
     lines = taken_lines(list(parse_lines("".join(recorded).encode())), file_name(9), (9, 4))
-    tables = SourceTables(parse_lines("".join(lines).encode()))
+    tables = PlannedTables(parse_lines("".join(lines).encode()))
     for place in sorted({(chance.randrange(10, 30), chance.randrange(4, 5000)) for _ in range(count)}):
         if chance.random() < 0.05:
             lines.append(table_line(table_facts(recorded_table(chance)), file_name(place[0]), place[1]))
-            tables = SourceTables(parse_lines("".join(lines).encode()))
+            tables = PlannedTables(parse_lines("".join(lines).encode()))
             continue
         define(tables, chance, place)
         lines += tables.unsaved
@@ -104,7 +108,7 @@ def history(chance: Random, count: int) -> tuple[SourceTables, list[str]]:
     return tables, lines
 
 
-def known_at(tables: SourceTables, place: Place) -> list[object]:
+def known_at(tables: PlannedTables, place: Place) -> list[object]:
     """All that plans are made of."""
     until = tables.move_to(place)
     keys: list[TableName] = [(schema, name) for schema in SCHEMAS for name in TABLES]
@@ -119,11 +123,11 @@ def test_behind_the_oldest_file_the_same_is_known_and_what_comes_later_makes_the
     tables, lines = history(chance, 200)
     oldest = chance.randrange(10, 30)
     short = shortened(list(parse_lines("".join(lines).encode())), file_name(oldest), (oldest, 0))
-    made = SourceTables(parse_lines("".join(short).encode()))
+    made = PlannedTables(parse_lines("".join(short).encode()))
     if chance.random() < 0.5:  # once more, further on
         oldest = chance.randrange(oldest, 31)
         short = shortened(list(parse_lines("".join(short).encode())), file_name(oldest), (oldest, 0))
-        made = SourceTables(parse_lines("".join(short).encode()))
+        made = PlannedTables(parse_lines("".join(short).encode()))
     later = chance.getstate()
     for one in (tables, made):
         chance.setstate(later)
@@ -138,7 +142,7 @@ def test_behind_the_oldest_file_the_same_is_known_and_what_comes_later_makes_the
 def test_before_the_oldest_file_nothing_is_known() -> None:
     tables, lines = history(Random(5), 300)
     assert any(known_at(tables, (19, 4))[2])  # type: ignore[arg-type]
-    made = SourceTables(
+    made = PlannedTables(
         parse_lines("".join(shortened(list(parse_lines("".join(lines).encode())), file_name(20), (20, 0))).encode())
     )
     assert made.move_to((19, 4)) == NEVER
@@ -174,15 +178,13 @@ def test_the_file_stays_as_long_as_what_is_kept_in_the_archive(tmp_path: Path) -
 
 
 def test_names_of_tables_that_are_gone_do_not_become_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    import relay.schema_history.schema_state as schema_state
-
-    monkeypatch.setattr(schema_state, "_MOST_NAMES", 50)
-    state = SchemaState()
+    monkeypatch.setattr(table_book, "_MOST_NAMES", 50)
+    state = SourceTables()
     for number in range(500):
         for text in (f"CREATE TABLE d.t{number} (id INT)", f"DROP TABLE d.t{number}"):
-            state.apply(parse_ddl(text, "d", 0, "5.6.24"), Teller())
-        assert len(state.kept()["absent"]) <= 51
-    assert not state.tables
+            apply_definition(state, parse_ddl(text, "d", 0, "5.6.24"), DefiningSession())
+        assert len(json.loads(state.state() or b'{"absent": []}')["absent"]) <= 51
+    assert not list(state.tables())
 
 
 class TornDisk(ForgetfulDisk):
@@ -239,7 +241,7 @@ def shorten_on(disk: TornDisk, directory: Path, lines: Sequence[str], *, room: i
 
 
 def test_a_power_cut_at_any_byte_leaves_what_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_tables, "_LEAST_GONE", 3)
+    monkeypatch.setattr(planned_tables, "_LEAST_GONE", 3)
     tables, lines = history(Random(11), 40)
     places = ((20, 4), (30, 4))
     expected = [known_at(tables, place) for place in places]
@@ -252,7 +254,7 @@ def test_a_power_cut_at_any_byte_leaves_what_says_the_same(tmp_path: Path, monke
         directory.mkdir()
         done.append(shorten_on(TornDisk(), directory, lines, room=room, calls=calls))
         data = (directory / "left" / "v.tables.jsonl").read_bytes()
-        left = SourceTables(parse_lines(data))
+        left = PlannedTables(parse_lines(data))
         assert [known_at(left, place) for place in places] == expected, (room, calls)
         assert (data == "".join(lines).encode()) or data.startswith(b'{"kind": "state"')
         live = read_tables(directory / "views" / "v", "v")

@@ -11,9 +11,10 @@ import pytest
 from protocol.dependencies import write_set_codes as codes
 from relay.archive.storage.files import FileLayer
 from relay.schema_history.logged_definition import LoggedDefinition
-from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_facts, table_line
+from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_line
 from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, whole_key
-from relay.view.dependencies.source_tables import NEVER, SourceTables
+from relay.source_tables.table_facts import table_facts
+from relay.view.dependencies.planned_tables import NEVER, PlannedTables
 from relay.view.dependencies.tables_file import TablesFile, read_tables
 from tests.support.rule_groups import RuleRun
 
@@ -44,8 +45,8 @@ def definition(text: str, *names: str) -> LoggedDefinition:
     return LoggedDefinition(frozenset(names), text, "d", version="5.6.24-log", server_charset="latin1")
 
 
-def parsed(*texts: str) -> SourceTables:
-    return SourceTables(parse_lines("".join(texts).encode()))
+def parsed(*texts: str) -> PlannedTables:
+    return PlannedTables(parse_lines("".join(texts).encode()))
 
 
 def is_serial(plan: "array[int]") -> bool:

@@ -10,10 +10,11 @@ from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.kept_values import is_kept
 from relay.feed.statements.logged_changes import ALTERED, FedDefinition
-from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import AlterTable
 from relay.schema_history.tables.source_table import Column
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 
 PLACE = FeedPlace(1, 1, 4)
 MARIADB = "10.11.6-MariaDB-log"
@@ -25,19 +26,19 @@ def column(type: str, charset: str = "", *, nullable: bool = True) -> Column:
 
 def stop_of(columns: str, alter: str, *, zero: bool = True, **more: bool) -> str:
     """Why the feed stops at an ALTER TABLE of a latin1 table that has rows; '': it does not."""
-    state = SchemaState()
+    state = SourceTables()
     for text in ("CREATE DATABASE d CHARACTER SET latin1", f"CREATE TABLE t (id INT PRIMARY KEY, {columns})"):
-        state.apply(parse_ddl(text, "d", 0, MARIADB), Teller())
-    before = state.tables["d", "t"]
+        apply_definition(state, parse_ddl(text, "d", 0, MARIADB), DefiningSession())
+    before = state.exact(("d", "t"))
     said = parse_ddl(f"ALTER TABLE t {alter}", "d", 0, MARIADB)
-    state.apply(said, Teller())
+    apply_definition(state, said, DefiningSession())
     assert isinstance(said, AlterTable)
     definition = FedDefinition(
         ("d", "t"), ALTERED, PLACE, PLACE, 4, 1, clauses=tuple(said.clauses), text=alter, **{"strict": True, **more}
     )
     lake = lake_schema(lake_columns(before, "here"), has_key=True)
     try:
-        alteration(definition, before, state.tables["d", "t"], lake, "here", empty=False, has_zero=lambda _name: zero)
+        alteration(definition, before, state.exact(("d", "t")), lake, "here", empty=False, has_zero=lambda _name: zero)
     except FeedStop as stop:
         return f"{stop.name}: {stop}"
     return ""

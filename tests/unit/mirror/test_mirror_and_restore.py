@@ -22,7 +22,7 @@ from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import restore_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
-from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy, PrefixTaken
+from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
@@ -200,7 +200,7 @@ async def test_a_bucket_of_another_archive_or_of_a_second_relay_is_refused_by_na
     copy, stranger = mirror(tmp_path, place=tmp_path / "copy"), mirror(tmp_path, "relay-b")
     for other, kind, words in (
         (copy, PrefixBusy, "another process of this archive"),
-        (stranger, PrefixTaken, "another archive"),
+        (stranger, MirrorRefused, "another archive"),
     ):
         with pytest.raises(kind, match=words):
             await asyncio.to_thread(other.run, picture(archive))

@@ -4,22 +4,24 @@ import pytest
 
 from protocol.sql.lexer import NotSure
 from protocol.sql.sql_mode import ANSI_QUOTES
-from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
 from relay.schema_history.tables.source_table import Column, ForeignKey, Table, whole_key
+from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
+from relay.source_tables.known_table import KnownTable
+from relay.source_tables.table_book import SourceTables
 
 MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"
-NOBODY = Teller()
+NOBODY = DefiningSession()
 
 
 def told(*statements: str, charset: str = "latin1", version: str = MYSQL) -> Table | None:
     """The table `t` behind these statements, in a new schema."""
-    state = SchemaState()
-    state.apply(parse_ddl(f"CREATE DATABASE d CHARACTER SET {charset}", "", 0, version), NOBODY)
+    state = SourceTables()
+    apply_definition(state, parse_ddl(f"CREATE DATABASE d CHARACTER SET {charset}", "", 0, version), NOBODY)
     for statement in statements:
-        state.apply(parse_ddl(statement, "d", 0, version), NOBODY)
-    return state.tables.get(("d", "t"))
+        apply_definition(state, parse_ddl(statement, "d", 0, version), NOBODY)
+    return state.exact(("d", "t"))
 
 
 def shape(table: Table | None) -> list[tuple[str, str, str]]:
@@ -75,9 +77,9 @@ def test_columns_without_a_character_set_have_their_tables_or_their_databases() 
 
 
 def test_what_nobody_said_the_character_set_of_is_not_known() -> None:
-    state = SchemaState()
-    state.apply(parse_ddl("CREATE TABLE t (a TEXT, b INT)", "d", 0, MYSQL), NOBODY)
-    assert [column.charset for column in state.tables["d", "t"].columns] == ["?", ""]
+    state = SourceTables()
+    apply_definition(state, parse_ddl("CREATE TABLE t (a TEXT, b INT)", "d", 0, MYSQL), NOBODY)
+    assert [column.charset for column in state.exact(("d", "t")).columns] == ["?", ""]
 
 
 def test_alter_takes_its_clauses_in_the_servers_order() -> None:
@@ -235,14 +237,14 @@ def test_names_are_read_as_the_sql_mode_says() -> None:
 
 def known(*statements: str, thread: int = 1) -> set[str]:
     """The tables that are known behind these statements, in schemas of before them."""
-    state = SchemaState()
+    state = SourceTables()
     for text in statements:
         statement = parse_ddl(text, "d", 0, MARIADB)
         try:
-            state.apply(statement, Teller(thread))
+            apply_definition(state, statement, DefiningSession(thread))
         except NotSure:
-            state.forget_tables(statement)
-    return {name for _schema, name in state.tables}
+            forget_tables(state, statement)
+    return {name for (_schema, name), _table in state.tables()}
 
 
 def test_a_table_that_may_have_been_there_before_is_not_known() -> None:
@@ -262,7 +264,20 @@ def test_a_statement_about_a_temporary_table_says_nothing_of_the_other() -> None
 
 
 def test_names_that_differ_in_case_may_be_the_same_table() -> None:
-    assert known("CREATE TABLE t (a INT)", "CREATE TABLE T (b INT)") == {"T"}
+    two = ("CREATE TABLE t (a INT)", "CREATE TABLE T (b INT)")
+    assert known(*two) == {"t", "T"}  # a server that takes them for one refuses the second statement
+    assert known(*two, "DROP TABLE t") == {"T"}
+    assert known(two[0], "DROP TABLE T") == set()
+    assert known(two[0], "CREATE OR REPLACE TABLE T (b INT)") == {"T"}
+    assert known(two[0], "CREATE TABLE IF NOT EXISTS T (b INT)") == {"t"}
+
+
+def test_in_a_schema_whose_tables_are_all_known_a_name_means_the_one_that_differs_in_case() -> None:
+    made = ("CREATE DATABASE d", "CREATE TABLE t (a INT)")
+    assert known(*made, "RENAME TABLE T TO u") == {"u"}
+    assert known(*made, "DROP TABLE T") == set()
+    assert known(*made, "DROP TABLE IF EXISTS T") == set()
+    assert known(*made, "ALTER TABLE T RENAME u") == {"u"}
 
 
 def test_an_alter_that_does_not_fit_what_is_known_makes_the_table_unknown() -> None:
@@ -271,21 +286,25 @@ def test_an_alter_that_does_not_fit_what_is_known_makes_the_table_unknown() -> N
     assert known("ALTER TABLE t ADD b INT") == set()
 
 
-def test_a_table_that_is_made_like_one_whose_name_differs_in_case_alone_is_in_its_place() -> None:
-    state = SchemaState()
+def test_a_table_that_is_made_like_one_whose_name_differs_in_case_alone_is_another_one() -> None:
+    """A server that took the two names for one table would have refused the statement."""
+    state = SourceTables()
     for text in ("CREATE TABLE D.t (a INT)", "CREATE TABLE d.t LIKE D.t", "ALTER TABLE d.t ADD b INT"):
-        state.apply(parse_ddl(text, "", 0, MYSQL), NOBODY)
-    assert list(state.tables) == [("d", "t")] and len(state.tables["d", "t"].columns) == 2
+        apply_definition(state, parse_ddl(text, "", 0, MYSQL), NOBODY)
+    assert {name: len(table.columns) for name, table in state.tables()} == {("D", "t"): 1, ("d", "t"): 2}
 
 
-def test_children_whose_names_differ_in_case_alone_are_doubted_with_their_parent() -> None:
+def test_children_whose_names_differ_in_case_alone_follow_their_parent_both() -> None:
     for rename in ("RENAME TABLE d.p TO d.q", "ALTER TABLE d.p CHANGE id number INT"):
-        state = SchemaState()
+        state = SourceTables()
         children = [
             Table("d", name, "InnoDB", foreign_keys=(("f", ForeignKey(("a",), "d", "p", ("id",))),))
             for name in ("c", "C")
         ]
         parent = Table("d", "p", "InnoDB", (Column("id", "int"),), (("PRIMARY", whole_key(["id"], True)),))
-        state.note_tables([parent, *children])
-        state.apply(parse_ddl(rename, "", 0, MYSQL), NOBODY)
-        assert len([name for _schema, name in state.tables if name in "cC"]) == 1
+        for table in (parent, *children):
+            state.put((table.schema, table.name), KnownTable(table), is_new=True)
+        apply_definition(state, parse_ddl(rename, "", 0, MYSQL), NOBODY)
+        for name in ("c", "C"):
+            known = state.get(("d", name))
+            assert known is not None and known.table.parents == {("d", "q" if "RENAME" in rename else "p")}

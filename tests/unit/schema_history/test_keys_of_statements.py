@@ -3,25 +3,26 @@
 import pytest
 
 from relay.schema_history.logged_definition import LoggedDefinition
-from relay.schema_history.schema_state import SchemaState, Teller
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import ForeignKey, Key, Table, whole_key
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.table_book import SourceTables
 
 MYSQL, MYSQL9, MARIADB = "5.6.51-log", "9.7.0", "10.11.6-MariaDB-log"
-NOBODY = Teller()
+NOBODY = DefiningSession()
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY, b INT, KEY (b)) ENGINE=InnoDB"
 
 
-def state_behind(*statements: str, version: str = MYSQL, charset: str = "latin1") -> SchemaState:
+def state_behind(*statements: str, version: str = MYSQL, charset: str = "latin1") -> SourceTables:
     """What is known behind these statements, of which the first makes the schema `d`."""
-    state = SchemaState()
+    state = SourceTables()
     for text in (f"CREATE DATABASE d CHARACTER SET {charset}", *statements):
         LoggedDefinition(frozenset(), text, "d", version=version).apply_to(state)
     return state
 
 
 def table(*statements: str, version: str = MYSQL, name: str = "t") -> Table:
-    return state_behind(*statements, version=version).tables["d", name]
+    return state_behind(*statements, version=version).exact(("d", name))
 
 
 def keys(*statements: str, version: str = MYSQL) -> dict[str, Key]:
@@ -154,8 +155,8 @@ def test_a_dropped_parent_and_one_of_another_engine_change_nothing() -> None:
 def test_what_may_have_renamed_a_parent_that_nobody_knows_makes_foreign_keys_unknown(statement: str) -> None:
     state = state_behind("CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p (id))")
     LoggedDefinition(frozenset(("p",)), statement, "d", version=MYSQL).apply_to(state)
-    assert state.tables["d", "t"].foreign_keys is None
-    assert [column.name for column in state.tables["d", "t"].columns] == ["a"]
+    assert state.exact(("d", "t")).foreign_keys is None
+    assert [column.name for column in state.exact(("d", "t")).columns] == ["a"]
 
 
 def test_other_changes_of_a_parent_that_nobody_knows_leave_foreign_keys_known() -> None:
@@ -182,10 +183,10 @@ def test_a_table_like_another_has_none_of_its_foreign_keys() -> None:
 
 
 def collations(*statements: str, version: str = MYSQL, told: tuple[tuple[str, str], ...] = ()) -> list[str]:
-    state = SchemaState()
+    state = SourceTables()
     for text in ("CREATE DATABASE d CHARACTER SET latin1 COLLATE latin1_bin", *statements):
-        state.apply(parse_ddl(text, "d", 0, version, told), Teller(1, "utf8", "utf8_unicode_ci"))
-    return [column.collation for column in state.tables["d", "t"].columns]
+        apply_definition(state, parse_ddl(text, "d", 0, version, told), DefiningSession(1, "utf8", "utf8_unicode_ci"))
+    return [column.collation for column in state.exact(("d", "t")).columns]
 
 
 def test_a_column_has_its_own_collation_its_character_sets_its_tables_or_its_databases() -> None:
@@ -201,10 +202,10 @@ def test_a_column_has_its_own_collation_its_character_sets_its_tables_or_its_dat
 
 
 def test_a_new_database_has_the_servers_collation() -> None:
-    state = SchemaState()
+    state = SourceTables()
     for text in ("CREATE DATABASE n", "CREATE TABLE n.t (a TEXT)"):
-        state.apply(parse_ddl(text, "", 0, MYSQL), Teller(1, "utf8", "utf8_unicode_ci"))
-    assert state.tables["n", "t"].columns[0].collation == "utf8_unicode_ci"
+        apply_definition(state, parse_ddl(text, "", 0, MYSQL), DefiningSession(1, "utf8", "utf8_unicode_ci"))
+    assert state.exact(("n", "t")).columns[0].collation == "utf8_unicode_ci"
 
 
 def test_a_conversion_gives_all_texts_its_collation() -> None:

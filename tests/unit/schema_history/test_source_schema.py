@@ -11,11 +11,13 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
+from protocol.sql.sql_mode import ANSI_QUOTES
 from relay.archive.storage.archived_file import describe_new_file
 from relay.schema_history.definition_scan import scan_definitions
 from relay.schema_history.schema_file import SchemaFile, read_schema
-from relay.schema_history.schema_record import RecordedSchema, line, table_facts, table_line
+from relay.schema_history.schema_record import RecordedSchema, line, table_line
 from relay.schema_history.tables.source_table import Column, Key, Table
+from relay.source_tables.table_facts import table_facts
 from relay.upstream.schema.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
@@ -39,19 +41,21 @@ ONE, TWO, THREE = "bin.000001", "bin.000002", "bin.000003"
     ],
 )
 def test_every_table_that_a_definition_changes_is_among_its_names(text: str, names: set[str]) -> None:
-    found = defined_names(text.encode())
+    found = defined_names(text.encode(), ANSI_QUOTES if '"' in text else 0)
     assert found is not None
     assert names <= found
 
 
 def test_columns_are_not_among_the_names() -> None:
-    assert "orders" not in (defined_names(b"CREATE TABLE t (orders INT, FOREIGN KEY (a) REFERENCES orders (b))") or ())
+    assert "orders" not in (
+        defined_names(b"CREATE TABLE t (orders INT, FOREIGN KEY (a) REFERENCES orders (b))", 0) or ()
+    )
 
 
 @pytest.mark.parametrize("text", [b"ALTER TABLE \xff ADD b INT", b"DROP TABLE " + b"a,b" * 400_000, b"x " * 2_000_000])
 def test_a_definition_that_cannot_be_told_is_about_any_table(text: bytes) -> None:
     if len(text) > 1 << 20 or b"\xff" in text:
-        assert defined_names(text) is None
+        assert defined_names(text, 0) is None
 
 
 def test_a_compressed_statement_is_read_and_may_define_nothing() -> None:

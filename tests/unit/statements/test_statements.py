@@ -403,3 +403,43 @@ def test_like_does_not_backtrack() -> None:
 
 def test_a_version_comment_is_part_of_the_statement() -> None:
     assert [token.text for token in tokenize("SELECT /*!50000 1 */")] == ["SELECT", "1"]
+    assert [token.text for token in tokenize("SELECT /*!50000 1 */", SourceFacts("mysql", "", 1))] == ["SELECT"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "texts"),
+    [
+        ("SELECT @@GLOBAL . a.b, @@`c`", ["SELECT", "a.b", ",", "c"]),
+        ("SET @`a` := @1b.c, @'d' = .5", ["SET", "a", ":=", "1b.c", ",", "d", "=", "0.5"]),
+        ("SELECT 'a' \"b\" 'c' */ \\G", ["SELECT", "abc"]),
+        ("SELECT\xa01 ;;\0", ["SELECT", "1"]),
+    ],
+)
+def test_variables_strings_and_ends_are_one_token_each(statement: str, texts: list[str]) -> None:
+    assert [token.text for token in tokenize(statement)] == texts
+
+
+@pytest.mark.parametrize(
+    ("statement", "near"),
+    [
+        ("SELECT @", "'@'"),
+        ("SELECT @@ a", "'@@ a'"),
+        ("SELECT @@'a'", "'@@"),
+        ("SELECT @@.a", "'@@.a'"),
+        ("SELECT 0b01", "'0b01'"),
+        ("SELECT 1 \\x", r"'\x'"),
+        ("SELECT 'a", "'a"),
+        ("SELECT /*!50000 1", "'/*!50000 1'"),
+        ("SELECT /* 1", "'/* 1'"),
+    ],
+)
+def test_what_begins_no_token_is_named(statement: str, near: str) -> None:
+    with pytest.raises(StatementRefused) as caught:
+        tokenize(statement)
+    assert caught.value.number == 1064 and near in str(caught.value)
+
+
+def test_a_statement_of_too_many_words_is_refused() -> None:
+    for statement in ("SELECT " + "1," * 1024, "/**/" * 3000):
+        with pytest.raises(StatementRefused, match="more than 1024 words and signs"):
+            tokenize(statement)

@@ -7,8 +7,9 @@ import pytest
 from protocol.statements import SourceFacts, StatementSession, answer_statement
 from protocol.statements.requests import QueryTables
 from relay.schema_history.schema_file import read_schema
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_line
 from relay.schema_history.tables.source_table import Column, Key, Table
+from relay.source_tables.table_facts import table_facts
 
 MYSQL = SourceFacts("mysql", "9.7.4", 1, "uuid")
 COLUMNS = "SELECT column_name FROM information_schema.columns"

@@ -16,7 +16,7 @@ from relay.commands.outcome import CommandFailed
 from relay.config import load_config
 from relay.mirror.mirror_setup import bucket_findings
 from relay.object_store.archive_object import ARCHIVE_KEY, STALE_S, Ownership, read_archive_object
-from relay.object_store.object_errors import ObjectMissing, PrefixBusy, PrefixTaken
+from relay.object_store.object_errors import MirrorRefused, ObjectMissing, PrefixBusy
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
@@ -107,7 +107,7 @@ def test_binlogs_of_nobody_known_are_neither_removed_nor_called_removable(place:
 
 def test_a_relay_takes_no_place_with_binlogs_of_nobody_known(place: Path) -> None:
     bucket(place).delete([ARCHIVE_KEY])
-    with pytest.raises(PrefixTaken, match="run `binlog-relay archive claim`"):
+    with pytest.raises(MirrorRefused, match="run `binlog-relay archive claim`"):
         Ownership(bucket(place), "relay-now", place / "archive" / "source", 0.0).claim()
     with pytest.raises(ObjectMissing):
         bucket(place).get(ARCHIVE_KEY)

@@ -59,7 +59,7 @@ def test_a_trigger_that_the_statement_fires_counts(event: str, statement: str) -
     reason = stopped(rules, statement)
     assert reason is not None
     assert reason.name == "replace_in_parent_table"
-    assert reason.text.startswith("in the trigger d.tr, which the statement sets off, d.c refers to rows of d.p")
+    assert reason.text.startswith("in the trigger d.tr, which the statement executes, d.c refers to rows of d.p")
     assert stopped(run(TRIGGER.format(event, REPLACE), foreign_keys="innodb"), statement) is None
     assert stopped(run(TRIGGER.format(event, REPLACE), version="9.7.4"), statement) is None
     assert stopped(run(TRIGGER.format(event, REPLACE), "DROP TRIGGER d.tr"), statement) is None
@@ -203,7 +203,9 @@ def test_all_of_it_is_known_again_from_the_state() -> None:
         reason = stopped(other, statement)
         assert reason is not None
     other.plan("DROP DATABASE d")
-    assert other.rules.state() == b""
+    assert other.rules.state().endswith(
+        b'"complete":[["d",false]],"absent":[],"doubtful":[],"doubtful_words":[],"temporary":[],"programs":[]}'
+    )
 
 
 @pytest.mark.parametrize(

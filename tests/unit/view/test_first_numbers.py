@@ -318,9 +318,8 @@ async def test_an_anonymous_view_gives_no_numbers_and_begins_anew(tmp_path: Path
 def test_the_engines_that_are_named_are_those_without_transactions() -> None:
     engines = TableEngines()
     assert engines_in(engines.state(), settings()) == {}
-    state = (
-        b'{"tables":[["d","t","MyISAM","InnoDB",true,false],["d","u","","InnoDB",true,false]],"temporary":[],'
-        b'"complete":[],"triggers":[]}'
-    )
+    engines.create(("d", "t"), "MyISAM", "5.6.24")
+    engines.create(("d", "u"), "", "5.6.24")
+    state = engines.state()
     assert engines_in(state, settings()) == {"d.t": "MyISAM"}
     assert engines_in(state, settings(known_engines={"*": "InnoDB"})) == {"d.t": "MyISAM", "*": "InnoDB"}

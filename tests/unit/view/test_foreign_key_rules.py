@@ -2,8 +2,8 @@
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL
-from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
+from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey
+from relay.source_tables.references import References
 from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings
 
@@ -233,8 +233,8 @@ def test_a_cascade_that_new_servers_do_not_finish_stops_the_view() -> None:
     )
 
 
-def key(parent: str, on_delete: str = CASCADE) -> KnownForeignKey:
-    return KnownForeignKey("k", ("d", parent), on_delete)
+def key(parent: str, on_delete: str = CASCADE) -> ForeignKey:
+    return ForeignKey((), "d", parent, (), on_delete)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def key(parent: str, on_delete: str = CASCADE) -> KnownForeignKey:
         ({"c": [key("p")], "g": [key("c")]}, []),
         ({"c": [key("p")], "g": [key("c")], "h": [key("g")]}, ["g"]),
         ({"c": [key("p")], "g": [key("c")], "h": [key("g", SET_NULL)]}, ["g"]),
-        ({"c": [key("p")], "g": [key("c")], "h": [key("g", REFUSES)]}, []),
+        ({"c": [key("p")], "g": [key("c")], "h": [key("g", RESTRICT)]}, []),
         ({"c": [key("p")], "g": [key("c", SET_NULL)], "h": [key("g")]}, []),
         ({"m": [key("p")], "x": [key("p"), key("m")]}, []),
         ({"m": [key("p")], "x": [key("p"), key("m")], "y": [key("x")]}, ["x"]),
@@ -259,7 +259,7 @@ def key(parent: str, on_delete: str = CASCADE) -> KnownForeignKey:
         ({"p": [key("b")], "b": [key("p")]}, ["b", "p"]),
     ],
 )
-def test_where_a_cascade_ends_early(keys: dict[str, list[KnownForeignKey]], behind: list[str]) -> None:
+def test_where_a_cascade_ends_early(keys: dict[str, list[ForeignKey]], behind: list[str]) -> None:
     references = References({("d", child): some for child, some in keys.items()})
     found = [name for _, name in references.left_unfinished(("D", "P"))]
     assert ([name for name in found if name in behind] != []) == (behind != [])

@@ -5,24 +5,28 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName
-from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey, References
+from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
+from relay.source_tables.references import References
 from relay.view.rules.tables.table_engines import TableEngines
 
 TABLES = [(schema, name) for schema in ("d", "D") for name in ("a", "b", "B", "c", "e")]
+
+
+def key_to(parent: TableName, on_delete: str = CASCADE) -> ForeignKey:
+    return ForeignKey((), *parent, (), on_delete)
 
 
 def test_references_that_change_one_by_one_say_what_they_say_made_anew() -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")  # pytest shows it when the test fails
     chosen = random.Random(seed)
-    keys: dict[TableName, tuple[KnownForeignKey, ...]] = {}
+    keys: dict[TableName, tuple[ForeignKey, ...]] = {}
     changed = References(keys)
     for _ in range(400):
         child = chosen.choice(TABLES)
         after = tuple(
-            KnownForeignKey(str(number), chosen.choice(TABLES), chosen.choice((CASCADE, SET_NULL, REFUSES)))
-            for number in range(chosen.randrange(4))
+            key_to(chosen.choice(TABLES), chosen.choice((CASCADE, SET_NULL, RESTRICT)))
+            for _number in range(chosen.randrange(4))
         )
         changed.change(child, keys.get(child, ()), after)
         keys[child] = after
@@ -41,7 +45,7 @@ def test_a_definition_among_thousands_with_foreign_keys_looks_at_its_own_tables_
     """On the event loop, where it is the newest: also a temporary table, which comes and goes all the time."""
     engines = TableEngines()
     for number in range(3000):
-        keys = [KnownForeignKey("", ("d", f"t{max(number - 1, 0)}"), CASCADE)]
+        keys = [("", key_to(("d", f"t{max(number - 1, 0)}")))]
         engines.create(("d", f"t{number}"), "InnoDB", "5.6.24", keys=keys)
     known = engines.references
     looked: list[TableName] = []
@@ -53,7 +57,7 @@ def test_a_definition_among_thousands_with_foreign_keys_looks_at_its_own_tables_
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(References, "_acting", acting)
-        engines.create(("d", "t3000"), "InnoDB", "5.6.24", keys=[KnownForeignKey("", ("d", "t2999"), CASCADE)])
+        engines.create(("d", "t3000"), "InnoDB", "5.6.24", keys=[("", key_to(("d", "t2999")))])
         engines.create_temporary(1, ("d", "t"), "InnoDB", "5.6.24")
         assert engines.references is known and ("d", "t2999") in engines.references.acting_parents
     assert len(looked) < 20
@@ -63,5 +67,5 @@ def test_a_definition_among_thousands_with_foreign_keys_looks_at_its_own_tables_
 def test_a_table_that_refers_twice_passes_the_cascade_on_in_whatever_order_it_does(order: tuple[str, str]) -> None:
     """DELETE of several tables is judged by it: rows of `e` go with rows of `p`."""
     p, c, e = ("d", "p"), ("d", "c"), ("d", "e")
-    keys = {c: [KnownForeignKey(rule, p, rule) for rule in order], e: [KnownForeignKey("k", c, CASCADE)]}
+    keys = {c: [key_to(p, rule) for rule in order], e: [key_to(c)]}
     assert References(keys).reached_from(p) == {c, e}

@@ -15,19 +15,22 @@ ERRORS = (ROOT / "docs" / "ERRORS.md").read_text(encoding="utf-8")
 VIEWS = (ROOT / "docs" / "VIEWS.md").read_text(encoding="utf-8")
 
 
-def names_in_code() -> set[str]:
-    found = set()
+def reasons_in_code() -> dict[str, set[str]]:
+    """The names of all reasons, each with a replica's errors as far as they are always the same; 0: none."""
+    found: dict[str, set[str]] = {}
     for path in STOPS.glob("*_stops.py"):
         module = importlib.import_module(f"relay.view.stops.{path.stem}")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("StopReason", "stop"):
-                text = ast.unparse(node.args[0])
-                if text != "name":
-                    found.add(str(getattr(module, text, text.strip("'"))))
+                name, error = (ast.unparse(node.args[at]) for at in (0, 1 if ast.unparse(node.func) == "stop" else 2))
+                if name != "name":
+                    errors = found.setdefault(str(getattr(module, name, name.strip("'"))), set())
+                    errors |= {value for value in [str(getattr(module, error, error))] if value.isdecimal()}
     return found
 
 
-NAMES = sorted(names_in_code())
+REASONS = reasons_in_code()
+NAMES = sorted(REASONS)
 
 
 def entries() -> dict[str, str]:
@@ -58,6 +61,8 @@ def test_the_page_of_errors_explains_the_reasons_that_there_are_and_no_others() 
 def test_an_entry_says_what_a_replica_would_do_and_the_way_on(name: str) -> None:
     # 22: EE_UNKNOWN_COLLATION, of the servers' own library.
     assert re.match(r"Replica: (none|22|\d{4,5})\b.*Data: .*\*\*Do:\*\* ", entries()[name], re.DOTALL)
+    replica = entries()[name].partition("Data:")[0]
+    assert all(("none" if error == "0" else error) in replica for error in REASONS[name])
     page = "ERRORS.md"
     assert f"[`{name}`]({page}#view-{name})" in VIEWS
 

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-import relay.view.dependencies.source_tables as source_tables
 import relay.view.running.maker as maker
 from protocol.binlog.gtid_event import Gtid
 from protocol.position import Position
 from relay.admin.purge_statements import purge_to, view_reader
 from relay.archive.archive import Archive
-from relay.view.dependencies.source_tables import SourceTables
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.rules.settings import ViewStart
 from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.translation import FileTranslation
@@ -29,14 +29,14 @@ WANTED = settings(dependencies="writeset")
 BEGIN = ViewCheckpoint.of_file(1, b"")
 
 
-def translation(data: bytes, at: ViewCheckpoint = BEGIN, tables: SourceTables | None = None) -> FileTranslation:
+def translation(data: bytes, at: ViewCheckpoint = BEGIN, tables: PlannedTables | None = None) -> FileTranslation:
     def read_into(view: memoryview, offset: int) -> int:
         piece = data[offset : offset + len(view)]
         view[: len(piece)] = piece
         return len(piece)
 
     made = FileTranslation(FILE, read_into, WANTED, rules_of(WANTED), at, {})
-    made.tables = tables or SourceTables()
+    made.tables = tables or PlannedTables()
     return made
 
 
@@ -57,7 +57,7 @@ def gtids(made: bytes) -> list[Gtid]:
 )
 def test_from_each_mark_on_the_same_is_made(seed: int, count: int, filler: int, large: bool) -> None:
     data = KeyedBinlog(seed, count, filler, large).make()
-    tables = SourceTables()
+    tables = PlannedTables()
     whole, marks = made_of(translation(data, tables=tables), data)
     waits = Waits({FILE: [(one.last_committed or 0, one.sequence_number or 0) for one in gtids(whole)]})
     waits.check_numbers()
@@ -133,7 +133,7 @@ def check_counts(counted: WaitCounts, waits: Waits) -> None:
 async def test_what_only_purged_binlogs_needed_is_kept_no_longer_and_the_rest_is_made_again_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_tables, "_LEAST_GONE", 1)
+    monkeypatch.setattr(planned_tables, "_LEAST_GONE", 1)
     names = [f"mysql-bin.{number:06}" for number in (1, 2, 3)]
     archive = tmp_path / "source"
     await fill(archive, *((name, KeyedBinlog(9, 900, begins=name == FILE).make()) for name in names))

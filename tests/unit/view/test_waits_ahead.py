@@ -9,12 +9,13 @@ from typing import TypeVar
 
 import pytest
 
-import relay.view.dependencies.source_tables as source_tables
 import relay.view.inspect.waits_ahead as waits_ahead
 from relay.archive.archive import Archive
-from relay.schema_history.schema_record import Line, line, parse_lines, table_facts, table_line
+from relay.schema_history.schema_record import Line, line, parse_lines, table_line
 from relay.schema_history.tables.source_table import Column, Table, whole_key
-from relay.view.dependencies.source_tables import SourceTables, taken_lines
+from relay.source_tables.table_facts import table_facts
+from relay.view.dependencies import planned_tables
+from relay.view.dependencies.planned_tables import PlannedTables, taken_lines
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.stops_ahead import find_stops
 from relay.view.inspect.waits_ahead import find_waits
@@ -100,7 +101,7 @@ def recorded() -> list[Line]:
 
 def in_order(files: Sequence[LookedAtFile], lines: Sequence[Line]) -> WaitCounts:
     """As `view check` says it."""
-    tables = SourceTables(parse_lines("".join(taken_lines(list(lines), files[0].name, (1, 4))).encode()))
+    tables = PlannedTables(parse_lines("".join(taken_lines(list(lines), files[0].name, (1, 4))).encode()))
     return find_stops([replace(file, tables=tables) for file in files], WANTED).waits
 
 
@@ -116,7 +117,7 @@ def test_the_counts_are_those_of_a_view_that_goes_over_all_in_order(
     assert len({why for why, _table in expected.serial}) >= 3 and (expected.beside or lines)
     monkeypatch.setattr(waits_ahead, "_AT_ONCE", 2)
     monkeypatch.setattr(waits_ahead, "_MOST_PARTS", 5)
-    monkeypatch.setattr(source_tables, "_LEAST_GONE", 1)
+    monkeypatch.setattr(planned_tables, "_LEAST_GONE", 1)
     assert find_waits(files, WANTED, lines).waits.record() == expected.record()
     last = find_waits(files, WANTED, lines, is_wanted=lambda file: file is files[-1]).waits
     assert 0 < last.groups < expected.groups / 3

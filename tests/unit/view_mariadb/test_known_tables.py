@@ -7,7 +7,7 @@ import pytest
 from protocol.binlog.table_map import MapColumn
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
+from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from tests.support.mariadb_table import (
     BIGINT,
@@ -45,7 +45,7 @@ def run(
         versioned=versioned,
         thread_id=thread_id,
     )
-    tables.learn(told)
+    learn_definition(tables, told)
 
 
 def knowing(*statements: str) -> MariadbTables:
@@ -73,20 +73,20 @@ def test_create_alter_rename_and_drop_are_followed() -> None:
     assert columns(tables) == ["id int", "b uuid"]
     run(tables, "ALTER TABLE t RENAME TO u")
     assert (columns(tables), columns(tables, ("d", "u"))) == (None, ["id int", "b uuid"])
-    assert (tables.is_there(T), tables.is_there(("d", "u")), tables.is_there(("e", "t"))) == (False, True, None)
+    assert (tables.exists(T), tables.exists(("d", "u")), tables.exists(("e", "t"))) == (False, True, None)
     run(tables, "RENAME TABLE u TO e.v")
     assert columns(tables, ("e", "v")) == ["id int", "b uuid"]
     run(tables, "CREATE TABLE w LIKE e.v")
     assert columns(tables, ("d", "w")) == ["id int", "b uuid"]
     run(tables, "DROP TABLE w, e.v")
-    assert [tables.is_there(name) for name in (("d", "w"), ("e", "v"), ("e", "w"))] == [False, False, None]
+    assert [tables.exists(name) for name in (("d", "w"), ("e", "v"), ("e", "w"))] == [False, False, None]
     run(tables, "DROP DATABASE d")
     assert tables.get(("d", "w")) is None
 
 
 def test_a_table_from_before_the_archive_stays_unknown() -> None:
     tables = knowing("ALTER TABLE t ADD COLUMN b INT", "CREATE TABLE IF NOT EXISTS u (a INT)", "RENAME TABLE t TO v")
-    assert [tables.is_there(("d", name)) for name in "tuv"] == [False, None, None]
+    assert [tables.exists(("d", name)) for name in "tuv"] == [False, None, None]
     assert tables.convert_map(source_map(INT, text())).is_same
 
 
@@ -99,14 +99,14 @@ def test_temporary_tables_hide_others_in_their_session_only() -> None:
     run(tables, "DROP TABLE t")
     assert columns(tables) == ["id int", "z int"]
     run(tables, "DROP TABLE t")
-    assert tables.is_there(T) is False
+    assert tables.exists(T) is False
 
 
 def test_a_restart_of_the_source_ends_temporary_tables() -> None:
     tables = knowing("CREATE TABLE t (id INT)", "CREATE TEMPORARY TABLE t (x TEXT)")
     tables.source_started()
     run(tables, "DROP TABLE t")
-    assert tables.is_there(T) is False
+    assert tables.exists(T) is False
 
 
 def test_what_was_learned_can_be_taken_back() -> None:
@@ -168,7 +168,7 @@ def test_a_versioned_table_has_its_two_columns_on_replicas() -> None:
 def test_a_definition_that_only_the_replicas_statement_tells_is_learned_from_that() -> None:
     tables = known_tables()
     replica = parse_ddl("CREATE TABLE t (a INT, row_end TIMESTAMP(6) NOT NULL)", "d", 0, "9.7.4")
-    tables.learn(ToldDefinition(None, [replica], versioned=[T]))
+    learn_definition(tables, ToldDefinition(None, [replica], versioned=[T]))
     assert (columns(tables), tables.is_versioned(T)) == (["a int", "row_end timestamp(6)"], True)
 
 
@@ -221,7 +221,7 @@ def test_rows_of_every_type_fit_their_definition() -> None:
     }  # fmt: skip
     tables = known_tables()
     source = "CREATE TABLE t (" + ", ".join(f"c{number} {kind}" for number, kind in enumerate(types)) + ")"
-    tables.learn(ToldDefinition(parse_ddl(source, "d", 0, MARIADB), [None]))
+    learn_definition(tables, ToldDefinition(parse_ddl(source, "d", 0, MARIADB), [None]))
     assert tables.convert_map(source_map(*types.values())).map_body is not None
 
 
@@ -296,18 +296,18 @@ def sequence_map(**more: bytes) -> bytes:
 
 def test_rows_of_a_sequence_that_was_defined_are_left_out() -> None:
     tables = known_tables()
-    tables.learn(ToldDefinition(None, sequences_made=[("d", "s")]))
+    learn_definition(tables, ToldDefinition(None, sequences_made=[("d", "s")]))
     left_out = tables.convert_map(sequence_map())
     assert (left_out.map_body, left_out.is_same) == (None, False)
     assert tables.is_sequence(("d", "s"))
-    tables.learn(ToldDefinition(None, sequences_dropped=[("d", "s")]))
+    learn_definition(tables, ToldDefinition(None, sequences_dropped=[("d", "s")]))
     run(tables, f"CREATE TABLE s ({', '.join(f'{name} BIGINT NOT NULL' for name in 'abcdef')}, g TINYINT, h BIGINT)")
     assert tables.convert_map(sequence_map()).is_same
 
 
 def test_sequences_of_other_integers_have_four_values_of_that_type() -> None:
     tables = known_tables()
-    tables.learn(ToldDefinition(None, sequences_made=[("d", "s")]))
+    learn_definition(tables, ToldDefinition(None, sequences_made=[("d", "s")]))
     small = source_map(*[TINY] * 4, BIGINT, BIGINT, TINY, BIGINT, name="s", nullable=b"\0")
     assert tables.convert_map(small).map_body is None
 
@@ -327,5 +327,5 @@ def test_a_table_with_other_names_or_with_null_is_no_sequence() -> None:
 
 def test_a_sequence_whose_rows_are_others_stops_the_view() -> None:
     tables = known_tables()
-    tables.learn(ToldDefinition(None, sequences_made=[T]))
+    learn_definition(tables, ToldDefinition(None, sequences_made=[T]))
     assert stop_reason(lambda: tables.convert_map(source_map(INT))).name == "table_differs"

@@ -8,9 +8,9 @@ import pytest
 
 from protocol.binlog.table_map import MapColumn
 from relay.schema_history.tables.source_table import Column, Table
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows import row_images
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
-from relay.view.rules.mariadb.rows.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from tests.support.mariadb_table import (
     DELETE_V1,

@@ -7,7 +7,7 @@ import pytest
 
 from protocol.errors import Malformed
 from relay.schema_history.tables.source_table import Column, Table
-from relay.view.rules.mariadb.rows.known_table import KnownTable
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.old_temporal import (
     datetime_bytes,
     new_datetime,

@@ -65,6 +65,8 @@ def test_a_text_that_needs_nothing_comes_back_byte_for_byte(text: str) -> None:
         ("INSERT /*M! IGNORE */ INTO t2 VALUES (1)", "INSERT      IGNORE    INTO t2 VALUES (1)"),
         ("DELETE /*+ MAX_EXECUTION_TIME(1) */ FROM t2", "DELETE /*  MAX_EXECUTION_TIME(1) */ FROM t2"),
         ("UPDATE t2 SET a = 1 /*!80000 , b = 2 */", "UPDATE t2 SET a = 1 /* 80000 , b = 2 */"),
+        ("CREATE TABLE t (a INT /* /*M!999999 , b INT */)", "CREATE TABLE t (a INT /* /*M!999999 , b INT */)"),
+        ("DROP TABLE t /*!999999 a /* b */ c */, u", "DROP TABLE t                         , u"),
         ("DROP TABLE /*M!999999 x */ t /*!50701 y */", "DROP TABLE /*M!999999 x */ t /* 50701 y */"),
     ],
 )

@@ -72,7 +72,6 @@ ORACLE = 1 << 9
         ("CREATE TABLE t (a INT DEFAULT 1 + 1)", UNREADABLE, 0),
         ("ALTER TABLE t NEW_ACTION", UNREADABLE, 0),
         ("CREATE TABLE t (a INT /*M! , b INT)", UNREADABLE, 0),
-        ("CREATE TABLE t (a INT /* /*M!999999 , b INT */)", UNREADABLE, 0),
         ("INSERT INTO t VALUES ('x)", UNREADABLE, 0),
         ("CREATE TABLE t (a CHAR(3) COLLATE uca1400_ai_ci)", UNREADABLE, 0),
         ("CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p (a)) ENGINE=Aria", UNREADABLE, 0),

@@ -11,7 +11,7 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.view.rules.settings import TARGETS, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.known.target_collations import collation_name, collation_number, is_known, of_same_charset
-from relay.view.rules.targets.target_format import source_version, target_format, target_previous_gtids
+from relay.view.rules.targets.target_format import target_format, target_previous_gtids
 from relay.view.translate.file_head import checksum_size, described, format_body, has_wrong_checksums, previous_body
 
 LENGTHS = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
@@ -80,11 +80,6 @@ def test_transactions_with_tags_are_no_previous_ones_for_versions_without_tags()
     assert made == bytes(8)
     assert target_previous_gtids(body, settings("mysql-8.4")) == body
     assert target_previous_gtids(body, settings("mysql-5.5")) is None
-
-
-@pytest.mark.parametrize(("text", "number"), [("9.7.4-2", 90704), ("8.0.36", 80036), ("5.6.24-log", 50624), ("x", 0)])
-def test_a_servers_version_as_a_number(text: str, number: int) -> None:
-    assert source_version(text) == number
 
 
 def test_collations_that_a_version_has() -> None:

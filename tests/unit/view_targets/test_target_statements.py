@@ -194,15 +194,15 @@ def test_characters_that_end_with_a_quote_are_no_quotes() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("(1, 'a'), (-2.5e3, NULL), (0x0F, x'00'), (DEFAULT, _binary 'b')", 0),
-        ("(1, 'a\\'), ('), (2, 'it''s')", 0),
-        ("(1, 'a'), (2, UPPER('b')), (3, 'c')", 9),
-        ("(1, UPPER('b')), (2, 'c')", 9),
-        ("(1, 'a') /*!80000 , (2, 'b') */", 1),
-        ("(1) ON DUPLICATE KEY UPDATE a = VALUES(a), b = (1)", 16),
+        ("(1, 'a'), (-2.5e3, NULL), (0x0F, x'00'), (DEFAULT, _binary 'b')", 2),
+        ("(1, 'a\\'), ('), (2, 'it''s')", 2),
+        ("(1, 'a'), (2, UPPER('b')), (3, 'c')", 14),
+        ("(1, UPPER('b')), (2, 'c')", 11),
+        ("(1, 'a') /*!80000 , (2, 'b') */", 5),
+        ("(1) ON DUPLICATE KEY UPDATE a = VALUES(a), b = (1)", 18),
     ],
 )
-def test_rows_of_literals_are_read_over(rows: str, words: int) -> None:
+def test_rows_of_literals_are_a_pair_of_brackets(rows: str, words: int) -> None:
     text = f"INSERT INTO t VALUES {rows}"
     read = SourceStatement(text.encode(), 33, 0, 90704, TARGETS_BY_NAME["mysql-5.6"])
     assert len(read.words) == 4 + words

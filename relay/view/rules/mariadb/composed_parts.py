@@ -5,7 +5,7 @@ from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, StatusMade
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
-from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
+from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import translate_statement
@@ -56,7 +56,7 @@ class StatementsOfView:
             made.programs_dropped,
             self._collations.charset_of(place.status.server),
         )
-        self._tables.learn(told)
+        learn_definition(self._tables, told)
         if made.left_out in (ACCOUNT, SEQUENCE):
             self.left_out.append((made.left_out, first_words(text, place.server_version)))
         self.left_out += [(PART, report) for report in made.reports]

@@ -1,42 +1,28 @@
 """The rules of a view of a MariaDB source: each group as MySQL writes it."""
 
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.layout import OF_ONE_CONNECTION
 from protocol.binlog.mariadb_gtid import PREPARED_XA, MariadbGtid, decode_mariadb_gtid, says_alters_nothing
 from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.group import GivenGtid, OutGroup, SourceGroup
 from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
+from relay.view.rules.recorded_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import source_stops, transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
+from relay.view.stops.stop_reason import CannotBeKept
 
 _BETWEEN_GROUPS: Final = frozenset((
     EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.START_ENCRYPTION, EventType.FORMAT_DESCRIPTION, EventType.ROTATE,
     EventType.STOP,
 ))  # fmt: skip
-
-
-_QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
-
-
-class TablesBefore(Protocol):
-    """Tables that were there before the archive."""
-
-    def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
-        """The table as it is for a statement at this place, and all that refer to it; None: that is not known for certain.
-
-        Raises: OSError.
-        """
 
 
 class MariadbRules:
@@ -54,7 +40,7 @@ class MariadbRules:
         self.left_out_of = LeftOut()
         """Of all groups up to here."""
         self.before: TablesBefore | None = None
-        """What was there before the archive; None: of that nothing is known."""
+        """Tables from before the archive; None: nothing is known of them."""
 
     @property
     def wants_statements(self) -> bool:
@@ -149,24 +135,7 @@ class MariadbRules:
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """As `GroupRules.plan`."""
-        asked: set[TableName] = set()
-        while True:
-            try:
-                return self._planned(group)
-            except TableUnknown as error:
-                if error.table in asked or not self._finds_before(error.table, group):
-                    raise
-                asked.add(error.table)
-
-    def _finds_before(self, name: TableName, group: SourceGroup) -> bool:
-        """Whether the table was there before the archive, and is known from now on. Raises: OSError."""
-        if self.before is None:
-            return False
-        if any(event.type in _QUERIES and event.flags & OF_ONE_CONNECTION for event in group.events):
-            return False
-        tables = self.before.around(name, group.file, next(iter(group.events)).offset)
-        self._parts.tables.note_recorded(tables or ())
-        return tables is not None
+        return plan_with_recorded(self._planned, group, self.before, self._parts.tables.note_recorded)
 
     def _planned(self, group: SourceGroup) -> list[OutGroup]:
         tables = self._parts.tables

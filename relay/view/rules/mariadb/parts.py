@@ -50,7 +50,7 @@ class Tables(Protocol):
         """A table of which rows alone do not tell what the replica has, as `shop.t`; "": there is none."""
 
     def note_recorded(self, tables: Iterable[Table]) -> None:
-        """So the source says of tables that were there before the archive; what is known of one stays."""
+        """The source reported these tables from before the archive; what is known of one stays."""
 
     def source_started(self) -> None:
         """The source was started anew: temporary tables are gone."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from protocol.errors import ErrorCode
+from protocol.sql.edits import edited
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
@@ -12,6 +14,7 @@ from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable, Statement
 from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
+from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -20,9 +23,7 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
-from relay.view.rules.mariadb.statement.known_program import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
-from relay.view.rules.mariadb.statement.literal_rows import without_literal_rows
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
 from relay.view.stops import definition_stops, statement_stops
@@ -68,9 +69,8 @@ def translate_statement(
         return StatementTranslation((text,))
     query = context.query(text)
     try:
-        opened = opened_text(query, context)
-        query = context.query(without_literal_rows(opened.raw, context))
-        words = EditableStatement(query, context)
+        opened = opened_text(query)
+        words = EditableStatement(context.query(opened.raw), context)
         return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
     except NotSure as error:
         raise statement_stops.not_parsed(context.query(text), str(error)) from error
@@ -102,7 +102,7 @@ class _Translation:
         if not self._left_out:
             last = self._text
             if words.is_changed or self._differs:
-                last = words.result_of(self._opened)
+                last = edited(self._opened, words.edits)
             texts = (*self._first, last)
         return StatementTranslation(
             texts,
@@ -163,7 +163,9 @@ class _Translation:
             if words.word(1) not in ("TABLES", "TABLE", "PRIVILEGES", "LOCAL", "NO_WRITE_TO_BINLOG"):
                 self._left_out = NOTHING
         elif word in ("INSTALL", "UNINSTALL"):
-            raise statement_stops.syntax_unknown(words.context.target_title, words.query, "MariaDB's plugins", 1126)
+            raise statement_stops.syntax_unknown(
+                words.context.target_title, words.query, "MariaDB's plugins", ErrorCode.ER_CANT_OPEN_LIBRARY
+            )
         elif words.ended:
             return
         else:
@@ -403,7 +405,7 @@ class _Translation:
         name = words.table_name()
         if exists is not None:
             words.cut(*exists)
-            there = self._known.is_there(name)
+            there = self._known.exists(name)
             if there is None:
                 raise definition_stops.condition_unknown(words.query, name, "ALTER TABLE IF EXISTS")
             if not there:

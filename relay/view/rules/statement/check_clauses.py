@@ -7,11 +7,11 @@ other table of the schema has (3822), and drop no column that a constraint names
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from protocol.sql.edits import TextEdit
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.removed_words import removed_words
 from relay.view.rules.statement.statement_words import StatementWords
-from relay.view.rules.statement.table_definition import TextEdit
 
 _SELECTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 _BEHIND_ACTIONS: Final = ("PARTITION", "REMOVE")

@@ -1,6 +1,5 @@
 """A Query or Execute_load_query event of a group: its statement as text whose offsets are those of the bytes, and its setting."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -9,22 +8,13 @@ from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
+from protocol.sql.byte_text import blank_of, byte_text, is_wide
 from protocol.sql.kind import StatementKind, kind_of
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind, sql_tokens
+from protocol.sql.lexer import NotSure, ReadAs, SqlText, SqlToken, TokenKind, sql_text
 
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
-# Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
-# Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
-_SHIFT_JIS: Final = re.compile(rb"(?>(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+)")
-_WIDE_CHARACTERS: Final = {
-    "big5": re.compile(rb"(?>(?:[\xa1-\xf9][\x40-\x7e\xa1-\xfe])+)"),
-    "cp932": _SHIFT_JIS,
-    "gb18030": re.compile(rb"(?>(?:[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39]))+)"),
-    "gbk": re.compile(rb"(?>(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])+)"),
-    "sjis": _SHIFT_JIS,
-}
 
 
 @dataclass  # not frozen: there is one for each statement, and that costs
@@ -66,17 +56,14 @@ class LoggedQuery:
 
         Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
         """
-        charset = self._charset
-        if charset in _WIDE_CHARACTERS:
-            return _one_for_each_byte(self.raw, charset)
-        return self.raw.decode("latin-1")
+        return byte_text(self.raw, self._charset)
 
     def name(self, token: SqlToken) -> str:
         """The text of a name or a string. Raises: NotSure where it is not of its character set."""
         if token.text.isascii():
             return token.text
         charset = self._charset
-        if charset in _WIDE_CHARACTERS:
+        if is_wide(charset):
             raise NotSure("a name in a character set of several bytes")
         made = decode_text(token.text.encode("latin-1"), charset)
         if "\ufffd" in made:
@@ -86,7 +73,17 @@ class LoggedQuery:
     @cached_property
     def tokens(self) -> list[SqlToken]:
         """Its words, with where they stand in `raw`; the last is of kind END. Raises: NotSure."""
-        return sql_tokens(self.text, self.sql_mode, self.server_version)
+        return self.read.tokens
+
+    @cached_property
+    def read(self) -> SqlText:
+        """Its words and comments. Raises: NotSure."""
+        return self.read_as()
+
+    def read_as(self, *, folds_rows: bool = False) -> SqlText:
+        """The same; folds_rows: see `ReadAs`. Raises: NotSure."""
+        read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self._charset))
+        return sql_text(self.text, read_as)
 
     def with_text(self, raw: bytes) -> bytes:
         """The body of the event with another statement."""
@@ -119,14 +116,6 @@ def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_
         server_version=server_version,
         is_load=event_type == EXECUTE_LOAD_QUERY_EVENT,
     )
-
-
-def _one_for_each_byte(raw: bytes, charset: str) -> str:
-    """As latin-1, with the bytes of every character of several bytes replaced by a letter that is none of ASCII's.
-
-    What cannot be the second byte of a character belongs to none, as servers read it: `'\xc4'` of gbk is a string.
-    """
-    return _WIDE_CHARACTERS[charset].sub(lambda found: b"\xe9" * len(found[0]), raw).decode("latin-1")
 
 
 def is_word(token: SqlToken, *words: str) -> bool:

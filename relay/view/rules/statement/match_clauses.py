@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
+from protocol.sql.edits import TextEdit
+from protocol.sql.server_version import version_numbers
 from relay.schema_history.tables.references_clause import ReferencesClause
 from relay.schema_history.tables.server_dialect import ServerDialect
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
-from relay.view.rules.statement.table_definition import TableDefinition, TextEdit
+from relay.view.rules.statement.table_definition import TableDefinition
 
 _KEYS_IN_PLACE_SINCE: Final = (5, 6, 0)
 

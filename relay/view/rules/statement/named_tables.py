@@ -1,12 +1,13 @@
 """Which tables a statement writes, and which it may read, as far as its text tells it for certain."""
 
+import functools
 import re
 from typing import Final, NamedTuple
 
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules.statement.builtin_functions import BUILTIN_FUNCTIONS
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.statement_words import StatementWords
 
@@ -17,6 +18,7 @@ _NO_CALL: Final = frozenset((
     "INTO", "EXISTS", "ANY", "ALL", "SOME", "UNION", "DISTINCT", "CASE", "WHEN", "THEN", "ELSE", "BETWEEN", "LIKE", "REGEXP", "RLIKE",
     "DIV", "MOD", "IS", "KEY", "INDEX", "UPDATE", "DEFAULT", "LIMIT", "INTERVAL", "BINARY", "AGAINST", "PARTITION", "ROW", "LINES",
     "FIELDS", "COLUMNS", "BY", "TERMINATED", "WITH", "FORCE", "USE", "IGNORE", "OVER", "RETURN", "PRIMARY", "UNIQUE", "CHECK",
+    "DECIMAL", "NUMERIC", "SIGNED", "UNSIGNED", "VARCHAR",
 ))  # fmt: skip
 
 
@@ -35,7 +37,8 @@ _SIMPLE_HEAD: Final = re.compile(
 )
 
 
-_NO_CALLS: Final = _NO_CALL | BUILTIN_FUNCTIONS
+# Their values depend on the statement before, or they write.
+_NOT_HARMLESS: Final = SEQUENCE_FUNCTIONS | {"ROW_COUNT", "FOUND_ROWS"}
 
 
 class StatementTables(NamedTuple):
@@ -49,6 +52,12 @@ class StatementTables(NamedTuple):
     words: frozenset[tuple[str, str]]
     is_temporary_definition: bool = False
     drops: bool = False
+
+
+@functools.lru_cache(maxsize=16)
+def _no_calls(server_version: str) -> frozenset[str]:
+    """Words before a bracket that call no stored function: one of the server's own has precedence over it."""
+    return _NO_CALL | (functions_of(server_version) - _NOT_HARMLESS)
 
 
 def is_simple(query: LoggedQuery) -> bool:
@@ -140,6 +149,7 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
     """All that a statement's text tells of tables. Raises: NotSure."""
     writes = written_tables(query)
     tokens = query.tokens
+    no_calls = _no_calls(query.server_version)
     words: set[tuple[str, str]] = set()
     calls = False
     for index, token in enumerate(tokens):
@@ -148,7 +158,7 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
         if token.kind not in (TokenKind.WORD, TokenKind.NAME):
             continue
         qualified = before is not None and before.upper == "." and index >= 2
-        may_call = qualified or token.kind is TokenKind.NAME or token.upper not in _NO_CALLS
+        may_call = qualified or token.kind is TokenKind.NAME or token.upper not in no_calls
         if following.upper == "(" and may_call:
             calls = calls or not _stands_for_table(tokens, index)
         if qualified:
@@ -200,6 +210,7 @@ def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
 def called_routines(query: LoggedQuery) -> list[TableName]:
     """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: NotSure."""
     tokens = query.tokens
+    no_calls = _no_calls(query.server_version)
     found: dict[TableName, None] = {}
     for index, token in enumerate(tokens[:-1]):
         if token.kind not in (TokenKind.WORD, TokenKind.NAME):
@@ -210,7 +221,7 @@ def called_routines(query: LoggedQuery) -> list[TableName]:
         if not called:
             if tokens[index + 1].upper != "(" or _stands_for_table(tokens, index):
                 continue
-            if not qualified and token.kind is TokenKind.WORD and token.upper in _NO_CALLS:
+            if not qualified and token.kind is TokenKind.WORD and token.upper in no_calls:
                 continue
         found[(query.name(tokens[start]) if qualified else query.schema, query.name(token))] = None
     return list(found)

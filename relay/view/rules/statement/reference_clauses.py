@@ -1,8 +1,9 @@
 """REFERENCES behind a column of a definition, which servers before 9.0, and engines without foreign keys, read and forget."""
 
+from protocol.sql.edits import TextEdit
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
-from relay.view.rules.statement.table_definition import TableDefinition, TextEdit
+from relay.view.rules.statement.table_definition import TableDefinition
 
 
 def without_references(query: LoggedQuery, made: TableDefinition) -> list[TextEdit]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from protocol.sql.edits import TextEdit
 from protocol.sql.lexer import SqlToken, TokenKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.table_definition import TextEdit
 
 
 def removed_words(query: LoggedQuery, tokens: Sequence[SqlToken]) -> list[TextEdit]:

@@ -5,34 +5,17 @@ Such bodies hold no prepared statements, and no definitions but of temporary tab
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.programs import BodyChange, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
 
 _CHANGES: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE")
 # In front of such a word that begins no statement: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON DELETE, AFTER INSERT.
 _NO_STATEMENT: Final = ("FOR", "KEY", "ON", "AFTER", "BEFORE")
-
-
-class BodyChange(NamedTuple):
-    """verb: INSERT, REPLACE, UPDATE or DELETE; tables: those that it writes, or may write. on_duplicate: of INSERT … ON DUPLICATE KEY
-    UPDATE. several: it writes more than one of them, or may."""
-
-    verb: str
-    tables: tuple[TableName, ...]
-    on_duplicate: bool = False
-    several: bool = False
-
-
-class RoutineBody(NamedTuple):
-    """calls: (schema, name) of what may be functions and procedures. What is there twice is listed once."""
-
-    changes: tuple[BodyChange, ...] = ()
-    calls: tuple[TableName, ...] = ()
 
 
 def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:

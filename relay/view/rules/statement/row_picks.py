@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.sql.lexer import LINE_COMMENT, NotSure, SqlToken, TokenKind
+from protocol.sql.server_functions import AGGREGATE_FUNCTIONS, TIME_UNITS
 from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES, ONLY_FULL_GROUP_BY
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import is_simple, skip_common_tables
@@ -25,10 +26,6 @@ _INSERTS: Final = ("INSERT", "REPLACE")
 _CHANGES: Final = (*_INSERTS, "UPDATE", "DELETE", "WITH", "SELECT", "DO", "CALL", "LOAD")
 _QUERIES: Final = ("SELECT", "WITH")
 _BEHIND_ORDER: Final = ("LIMIT", ")", ";", "FOR", "UNION", "ON", "LOCK", "PROCEDURE", "ASC", "DESC", "SEPARATOR")
-_AGGREGATES: Final = frozenset((
-    "COUNT", "SUM", "MIN", "MAX", "AVG", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP",
-    "VARIANCE", "VAR_POP", "VAR_SAMP", "ANY_VALUE", "JSON_ARRAYAGG", "JSON_OBJECTAGG",
-))  # fmt: skip
 _BEHIND_ITEMS: Final = ("FROM", "UNION", "INTO", "LIMIT", "ORDER", "WHERE", ";")
 _BEHIND_GROUPS: Final = ("HAVING", "ORDER", "LIMIT", "UNION", "FOR", "LOCK", "INTO", "PROCEDURE", "WITH", "ON", ";")
 _NO_COLUMN: Final = frozenset((
@@ -38,7 +35,6 @@ _NO_COLUMN: Final = frozenset((
     "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "LOCALTIME", "UTC_DATE", "UTC_TIMESTAMP", "FROM", "FOR",
     "USING", "BOTH", "LEADING", "TRAILING", "ESCAPE", "ROW", "EXISTS", "ANY", "SOME",
 ))  # fmt: skip
-_UNITS: Final = frozenset(("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"))
 _BEFORE_UNIT: Final = 4
 _BEFORE_NO_COLUMN: Final = ("@", "AS", "COLLATE", "USING", "SET", "CHARSET")
 """In front of variables, types, collations and character sets."""
@@ -165,7 +161,7 @@ def _is_column(tokens: list[SqlToken], at: int) -> bool:
     before = tokens[at - 1].upper if at else ""
     if before in _BEFORE_NO_COLUMN:
         return False
-    if token.upper not in _UNITS:
+    if token.upper not in TIME_UNITS:
         return True
     # INTERVAL 1 DAY, TIMESTAMPDIFF(DAY, …), EXTRACT(DAY FROM …)
     near = tokens[max(0, at - _BEFORE_UNIT) : at]
@@ -238,7 +234,7 @@ def _list(tokens: list[SqlToken], at: int, stops: tuple[str, ...]) -> tuple[list
 
 
 def _calls_aggregate(item: list[SqlToken], number: int) -> bool:
-    return item[number].upper in _AGGREGATES and number + 1 < len(item) and item[number + 1].upper == "("
+    return item[number].upper in AGGREGATE_FUNCTIONS and number + 1 < len(item) and item[number + 1].upper == "("
 
 
 def _columns(item: list[SqlToken]) -> tuple[set[str], str]:

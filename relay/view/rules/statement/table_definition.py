@@ -18,14 +18,6 @@ _OPTIONS: Final = frozenset(("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA", "I
 _SELECTS: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 
 
-class TextEdit(NamedTuple):
-    """Bytes [start, stop) of a statement and what stands in their place."""
-
-    start: int
-    stop: int
-    made: bytes
-
-
 class DefinedForeignKey(NamedTuple):
     """name: "" where the statement gives none."""
 
@@ -81,13 +73,6 @@ class TableDefinition:
     def numbers_rows(self) -> bool:
         """Whether rows that are there get numbers."""
         return self.verb == "ALTER" and self.numbered
-
-
-def edited(raw: bytes, edits: list[TextEdit]) -> bytes:
-    """The text with all edits made; they do not overlap."""
-    for edit in sorted(edits, reverse=True):
-        raw = raw[: edit.start] + edit.made + raw[edit.stop :]
-    return raw
 
 
 def read_table_definition(query: LoggedQuery) -> TableDefinition | None:

@@ -1,11 +1,12 @@
 """Triggers, functions and procedures that the archive has the definitions of: what happens inside of them when a statement runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from relay.schema_history.tables.source_table import TableName
-from relay.view.rules.statement.routine_body import BodyChange, RoutineBody
+from relay.source_tables.names import in_lower_case
+from relay.source_tables.programs import FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
 
 _FIRES: Final = {
     "INSERT": frozenset(("INSERT", "")),
@@ -15,23 +16,6 @@ _FIRES: Final = {
 }
 """Events of triggers by the statement's verb; "": nobody knows which."""
 _ON_DUPLICATE: Final = frozenset(("INSERT", "UPDATE", ""))
-
-
-class RoutineName(NamedTuple):
-    """kind: FUNCTION or PROCEDURE, which may have the same name. name: in lower case."""
-
-    kind: str
-    schema: str
-    name: str
-
-
-class KnownTrigger(NamedTuple):
-    """name: (schema, trigger). event: INSERT, UPDATE, DELETE, or "" where nobody knows."""
-
-    name: TableName
-    table: TableName
-    event: str
-    body: RoutineBody
 
 
 class StoredBody(NamedTuple):
@@ -60,26 +44,29 @@ class StoredBodies:
 
     def __init__(
         self,
-        triggers: Iterable[KnownTrigger],
-        routines: Mapping[RoutineName, RoutineBody],
+        programs: Iterable[KnownProgram],
         tables_of: Callable[[Iterable[TableName]], Iterable[TableName]] = tuple,
     ) -> None:
         self._tables_of = tables_of
         self._all: list[StoredBody] = []
         self._by_table: dict[TableName, list[tuple[str, StoredBody]]] = {}
-        for one in triggers:
-            stored = StoredBody(f"the trigger {'.'.join(one.name)}", one.body)
-            self._all.append(stored)
-            self._by_table.setdefault(_lower(one.table), []).append((one.event, stored))
         self._called: dict[TableName, list[StoredBody]] = {}
         self._told_functions: list[str] = []
-        for name, body in routines.items():
-            stored = StoredBody(f"the {name.kind.lower()} {name.schema}.{name.name}", body)
+        functions = set()
+        for program in programs:
+            if program.name[0] == VIEW:
+                continue
+            stored = StoredBody(program.told, program.body)
             self._all.append(stored)
-            self._called.setdefault(_lower((name.schema, name.name)), []).append(stored)
-            if name.kind == "FUNCTION":
+            of_name = in_lower_case(program.set_off_with)
+            if program.table is not None:
+                self._by_table.setdefault(of_name, []).append((program.event, stored))
+                continue
+            self._called.setdefault(of_name, []).append(stored)
+            if program.name[0] == FUNCTION:
                 self._told_functions.append(stored.told)
-        self.functions = frozenset(name.name for name in routines if name.kind == "FUNCTION")
+                functions.add(of_name[1])
+        self.functions = frozenset(functions)
         """Their names without schemas, in lower case."""
         self.any_on_update = any(event in _FIRES["UPDATE"] for some in self._by_table.values() for event, _ in some)
         """Whether UPDATE of some table fires a trigger."""
@@ -89,7 +76,7 @@ class StoredBodies:
 
     def has_update_trigger(self, table: TableName) -> bool:
         """Whether UPDATE of the table fires one."""
-        return any(event in _FIRES["UPDATE"] for event, _body in self._by_table.get(_lower(table), ()))
+        return any(event in _FIRES["UPDATE"] for event, _body in self._by_table.get(in_lower_case(table), ()))
 
     def leading_to(self, wanted: Callable[[BodyChange], bool]) -> "BodiesFound":
         """The triggers and functions in which, or inside of what they set off, such a change is made."""
@@ -127,13 +114,9 @@ class StoredBodies:
         return found
 
     def _inside(self, changes: Iterable[BodyChange], calls: Iterable[TableName]) -> list[StoredBody]:
-        found = [body for name in calls for body in self._called.get(_lower(name), ())]
+        found = [body for name in calls for body in self._called.get(in_lower_case(name), ())]
         for change in changes:
             events = _ON_DUPLICATE if change.on_duplicate else _FIRES[change.verb]
             for table in self._tables_of(change.tables):
-                found += (body for event, body in self._by_table.get(_lower(table), ()) if event in events)
+                found += (body for event, body in self._by_table.get(in_lower_case(table), ()) if event in events)
         return found
-
-
-def _lower(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()

@@ -4,8 +4,9 @@ import struct
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import decode_format_description, version_numbers
+from protocol.binlog.format_description import decode_format_description
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
+from protocol.sql.server_version import version_id
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
@@ -18,16 +19,10 @@ FIRST_WITH_CHECKSUMS: Final = (5, 6)
 _VERSION_5_5: Final = b"5.5.62-log"
 
 
-def source_version(server_version: str) -> int:
-    """As 90704 for "9.7.4-2"."""
-    major, minor, patch = version_numbers(server_version)
-    return major * 10_000 + minor * 100 + patch
-
-
 def is_newer(server_version: str, settings: ViewSettings) -> bool:
     """Whether a source of this version writes what the view's target may not read."""
     major, minor = settings.target_version
-    return source_version(server_version) >= major * 10_000 + (minor + 1) * 100
+    return version_id(server_version) >= major * 10_000 + (minor + 1) * 100
 
 
 def target_format(source_fde_body: bytes, settings: ViewSettings) -> bytes:

@@ -20,12 +20,13 @@ from protocol.binlog.status_variables import (
 )
 from protocol.errors import ProtocolError
 from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.lexer import NotSure
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL
 from relay.view.rules.targets.statement.charset_words import CharsetWords, assigns
 from relay.view.rules.targets.statement.new_syntax import check_syntax
-from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.statement_differences import check_differences, check_value
 from relay.view.rules.targets.statement.statement_kind import (
     is_plain_definition,
@@ -85,7 +86,7 @@ class TargetQuery:
         client = _CHARSETS.unpack(self._status.get(CHARSETS, _NO_CHARSETS))[0]
         try:
             return SourceStatement(text, client, self._mode, self._source, self._target)
-        except NotReadable as error:
+        except NotSure as error:
             raise statement_stops.not_parsed(text, str(error)) from error
 
     @property

@@ -7,6 +7,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.header import EventHeader
 from protocol.binlog.xa_prepare import XaPrepare, decode_xa_prepare
 from protocol.errors import ProtocolError
+from protocol.sql.server_version import version_id
 from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.part_runs import Pieces
 from relay.view.rules.settings import ViewSettings
@@ -14,7 +15,7 @@ from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.seen_group import SeenGroup
 from relay.view.rules.targets.target_columns import check_columns, rows_of_version_1
-from relay.view.rules.targets.target_format import is_newer, source_version
+from relay.view.rules.targets.target_format import is_newer
 from relay.view.rules.targets.target_gtid import GTID_TYPES, gtid_for
 from relay.view.rules.targets.target_query import TargetQuery, statement_like, user_variable_for
 from relay.view.rules.targets.unpacked_payload import look_into_payload, unpack_payload
@@ -229,7 +230,7 @@ class TargetRules:
 
     def _query(self, part: _Part, group: SourceGroup) -> TargetQuery:
         return TargetQuery(
-            self._body(part, group), part.event.type, source_version(group.server_version), self._target, self._collations,
+            self._body(part, group), part.event.type, version_id(group.server_version), self._target, self._collations,
             self._settings.explicit_timestamps,
         )  # fmt: skip
 
@@ -242,7 +243,7 @@ class TargetRules:
             raise transaction_stops.partial_updates(target.title)
         elif event_type == EventType.USER_VAR:
             body = self._body(part, group)
-            made = user_variable_for(body, source_version(group.server_version), self._collations, target)
+            made = user_variable_for(body, version_id(group.server_version), self._collations, target)
             if made != body:
                 return [_Part(part.event, made).piece()]
         elif event_type == EventType.XA_PREPARE and event_type > target.highest_event:

@@ -4,10 +4,10 @@ from typing import Final
 
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, Table, TableName
+from relay.source_tables.programs import KnownProgram, NamedWords
 from relay.view.rules.mariadb.differences.differing_functions import default_differs
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.key_rewriting import is_left_out
-from relay.view.rules.mariadb.statement.known_program import KnownProgram, NamedWords
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.stops import statement_stops
@@ -103,7 +103,7 @@ def _check_references(words: EditableStatement, named: NamedWords, known: Tables
 
 def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
     """Whether what it has is known, or there is none."""
-    is_there = known.is_there(name)
+    is_there = known.exists(name)
     return (
         is_there is False
         or known.table(name) is not None

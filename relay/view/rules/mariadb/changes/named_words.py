@@ -5,10 +5,10 @@ from typing import Final
 
 from protocol.sql.lexer import SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
+from relay.source_tables.programs import NamedWords
 from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
-from relay.view.rules.mariadb.statement.known_program import NamedWords
 
 _VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
 _MODIFIERS: Final = frozenset(("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "QUICK", "LATERAL", "ONLY"))
@@ -92,7 +92,7 @@ def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
         while at < stop and words.at_word(at) not in ("(", "SET", "VALUES", "VALUE", "SELECT", "WITH"):
             at += 1
         if words.at_word(at) == "(" and words.at_word(at + 1) not in ("SELECT", "WITH", "VALUES"):
-            found.update(range(at, words.closing(at)))
+            found.update(range(at, words.brackets.closing(at)))
     depth, assigns = 0, False
     for index in range(first, stop):
         word = words.at_word(index)
@@ -153,8 +153,8 @@ def _tables(words: EditableStatement, first: int, stop: int, schema: str, common
 
 def _is_inside_function(words: EditableStatement, index: int, first: int) -> bool:
     """Whether FROM stands in EXTRACT(… FROM …), TRIM, SUBSTRING and the like."""
-    opened = words.opening(index)
-    if opened < first or any(words.holds(opened, word) for word in ("SELECT", "DELETE", ";")):
+    opened = words.brackets.opening(index)
+    if opened < first or any(words.brackets.holds(opened, word) for word in ("SELECT", "DELETE", ";")):
         return False
     return words.tokens[opened - 1].kind is TokenKind.WORD and words.at_word(opened - 1) in (
         "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY",

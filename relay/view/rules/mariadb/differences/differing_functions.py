@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import UNSAFE_AS_DEFAULT
 from relay.view.rules.mariadb.differences.read_words import ReadWords
 
 _BEFORE_TABLES: Final = frozenset(
@@ -26,11 +27,6 @@ _OTHER_VALUES: Final = frozenset((
 ))  # fmt: skip
 _PADS: Final = frozenset(("LPAD", "RPAD"))
 _EXTREMES: Final = frozenset(("GREATEST", "LEAST"))
-_UNSAFE: Final = frozenset((
-    "CONNECTION_ID", "CURRENT_ROLE", "CURRENT_USER", "FOUND_ROWS", "LAST_INSERT_ID", "RAND", "RANDOM_BYTES", "ROW_COUNT",
-    "SESSION_USER",
-    "SYSDATE", "SYSTEM_USER", "USER", "UUID", "UUID_SHORT", "VERSION",
-))  # fmt: skip
 _FUNCTION: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(_OTHER_VALUES | _PADS | _EXTREMES))}|JSON_(?!VALID\b|LENGTH\b)\w+|REGEXP_\w+)\s*\(",
     re.IGNORECASE,
@@ -74,7 +70,9 @@ def unsafe_function(words: ReadWords, first: int, stop: int) -> str:
     """A function in the words [first, stop) that gives another value each time it is called, which MySQL refuses for rows that are
     there (1674); "": none."""
     for index in range(first, stop):
-        if words.at_word(index) in _UNSAFE and (is_called(words, index) or words.at_word(index) == "CURRENT_USER"):
+        if words.at_word(index) in UNSAFE_AS_DEFAULT and (
+            is_called(words, index) or words.at_word(index) == "CURRENT_USER"
+        ):
             return words.tokens[index].text
     return ""
 
@@ -105,10 +103,10 @@ def _divides_doubles(words: ReadWords, index: int) -> bool:
 
 def _differs_by_arguments(words: ReadWords, index: int, without: dict[str, int]) -> bool:
     """`without`: see `_has_text`."""
-    word, stop = words.at_word(index), words.closing(index + 1)
+    word, stop = words.at_word(index), words.brackets.closing(index + 1)
     inside = range(index + 2, stop)
     if word.startswith("ST_"):
-        return not (word.endswith(("FROMTEXT", "FROMWKB")) and not words.holds(index + 1, ","))
+        return not (word.endswith(("FROMTEXT", "FROMWKB")) and not words.brackets.holds(index + 1, ","))
     if word in _PADS:
         last = words.tokens[stop - 1]
         is_text = last.kind is TokenKind.STRING and words.at_word(stop - 2) == "," and len(last.text.strip("'\"")) > 0

@@ -67,7 +67,7 @@ def _columns(
 
 def _is_read_in_parts(words: ReadWords, index: int, first: int) -> bool:
     """Whether the column is an argument of a function that reads it as it is, or of CAST(… AS DATE)."""
-    opened = words.opening(index)
+    opened = words.brackets.opening(index)
     if opened < first:
         return False
     function = words.at_word(opened - 1)

@@ -1,16 +1,20 @@
 """Whether rows fit the table that replicas have: they take values by place, and say nothing where that is a wrong column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.table_map import MapColumn, TableMap
 from protocol.columns.codes import column_codes as codes
 from relay.schema_history.table_agreement import columns_fit, type_parts
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column
-from relay.view.rules.mariadb.rows.known_table import KnownTable
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Key, Table
+from relay.source_tables.known_table import KnownTable
 from relay.view.stops import definition_stops
 
+_LONG_TYPES: Final = frozenset(("text", "blob", "json", "geometry"))
+_STRING_TYPES: Final = frozenset(("char", "varchar", "binary", "varbinary"))
+_SHORT_KEY: Final = 250
+"""Characters that a key of any engine has room for."""
 _TEXTS: Final = frozenset(("char", "varchar"))
 _JSON_IS: Final = "longtext"
 _FLOAT_BYTES: Final = 4
@@ -29,7 +33,7 @@ def check_definition(found: TableMap, names: Sequence[bytes] | None, known: Know
     hidden = count - len(columns)
     told = names if names is not None else [None] * count
     tail = list(zip(found.types, told, strict=True))[len(columns) :]
-    if hidden < 0 or hidden > known.most_hidden_columns or not all(_is_hash(*one) for one in tail):
+    if hidden < 0 or hidden > _most_hidden_columns(known.table) or not all(_is_hash(*one) for one in tail):
         raise definition_stops.table_differs(
             found.name, f"they have {count} columns, and the table {len(columns)}", believed
         )
@@ -41,6 +45,23 @@ def check_definition(found: TableMap, names: Sequence[bytes] | None, known: Know
         if not _fits(column, definition):
             what = f"column {number} (`{definition.name}`) has type {_shown(column)} in the binlog, and {definition.type} on replicas"
             raise definition_stops.table_differs(found.name, what, believed)
+
+
+def _most_hidden_columns(table: Table) -> int:
+    """How many columns its rows may have after all others: the hash of each UNIQUE key that is too long to be one of its own."""
+    columns = {column.name.lower(): column for column in table.columns}
+    return sum(key.unique and _may_be_hashed(key, columns) for name, key in table.keys if name != "PRIMARY")
+
+
+def _may_be_hashed(key: Key, columns: Mapping[str, Column]) -> bool:
+    length = 0
+    for name in key.columns:
+        kind, argument, _ = type_parts(columns[name.lower()].type) if name.lower() in columns else ("", "", False)
+        if kind in _LONG_TYPES:
+            return True
+        if kind in _STRING_TYPES and argument.isdecimal():
+            length += int(argument)
+    return length > _SHORT_KEY
 
 
 def _is_hash(kind: int, name: bytes | None) -> bool:

@@ -10,7 +10,7 @@ import math
 import struct
 from typing import Final
 
-from protocol.errors import RelayError
+from protocol.errors import ErrorCode, RelayError
 
 _SMALL_OBJECT: Final = 0
 _LARGE_OBJECT: Final = 1
@@ -39,7 +39,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 class NotJson(RelayError):
     """MySQL takes the text for no JSON, or for one that it does not store. error: its number."""
 
-    def __init__(self, why: str, error: int = 3141) -> None:
+    def __init__(self, why: str, error: int = ErrorCode.ER_INVALID_JSON_TEXT_IN_PARAM) -> None:
         super().__init__(why)
         self.error = error
 
@@ -50,9 +50,9 @@ def binary_json(text: bytes) -> bytes:
     try:
         value = _DECODER.decode(text.decode("utf-8"))
     except UnicodeDecodeError:
-        raise NotJson("it is no text in utf8mb4", 3140) from None
+        raise NotJson("it is no text in utf8mb4", ErrorCode.ER_INVALID_JSON_TEXT) from None
     except RecursionError:
-        raise NotJson(f"it is deeper than {_MOST_DEPTH} levels", 3157) from None
+        raise NotJson(f"it is deeper than {_MOST_DEPTH} levels", ErrorCode.ER_JSON_DOCUMENT_TOO_DEEP) from None
     except ValueError as error:
         raise NotJson(str(error)) from None
     kind, encoded = _encoded(value, 0)
@@ -93,7 +93,7 @@ def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
     if isinstance(value, float):
         return _DOUBLE, struct.pack("<d", value)
     if depth >= _MOST_DEPTH:
-        raise NotJson(f"it is deeper than {_MOST_DEPTH} levels", 3157)
+        raise NotJson(f"it is deeper than {_MOST_DEPTH} levels", ErrorCode.ER_JSON_DOCUMENT_TOO_DEEP)
     if isinstance(value, list):
         values = [_encoded(one, depth + 1) for one in value]
         small = _container([], values, large=False)
@@ -150,7 +150,7 @@ def _inline(kind: int, data: bytes, size: int) -> bytes:
 def _key(name: str) -> bytes:
     data = _utf8(name)
     if len(data) > _LONGEST_KEY:
-        raise NotJson(f"a key of {len(data)} bytes; the longest has {_LONGEST_KEY}", 3151)
+        raise NotJson(f"a key of {len(data)} bytes; the longest has {_LONGEST_KEY}", ErrorCode.ER_JSON_KEY_TOO_BIG)
     return data
 
 

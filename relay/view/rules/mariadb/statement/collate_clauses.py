@@ -104,7 +104,7 @@ class CharsetClauses:
             return
         collation = needs_collation(self._words, self.charset)
         if collation:
-            self._words.behind(max(self._set_at, behind or 0), f" COLLATE {collation}")
+            self._words.after(max(self._set_at, behind or 0), f" COLLATE {collation}")
 
     def _of_collation(self, at: int) -> str:
         """The set that a collation's name begins with; "" for those of any."""

@@ -3,14 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.server_functions import NOW_FUNCTIONS, SEQUENCE_FUNCTIONS
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
-from relay.view.rules.mariadb.statement.mysql_words import SEQUENCE_FUNCTIONS
 from relay.view.stops import definition_stops
 
 # fmt: off
@@ -30,13 +31,10 @@ GEOMETRIES: Final = frozenset((
     "GEOMCOLLECTION",
 ))
 _OF_MARIADB: Final = {"UUID": "BINARY(16)", "INET6": "BINARY(16)", "INET4": "BINARY(4)"}
-_NOW: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!:~")
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 # fmt: on
 _MOST_DIGITS_BEHIND_POINT: Final = 30
-_SCALE_ERROR: Final = 1425
-_YEAR_ERROR: Final = 1818
 JSON_TEXT: Final = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 
@@ -116,7 +114,9 @@ class ColumnRewriting:
             words.take()
             digits = self._brackets()
             if word == "YEAR" and digits == "2":
-                raise definition_stops.clause_unknown(words.context.target_title, words.query, "YEAR(2)", _YEAR_ERROR)
+                raise definition_stops.clause_unknown(
+                    words.context.target_title, words.query, "YEAR(2)", ErrorCode.ER_INVALID_YEAR_COLUMN_LENGTH
+                )
             if word != "YEAR":
                 column.digits = int(digits or 0)
             words.accept_any("UNSIGNED", "ZEROFILL")
@@ -195,7 +195,7 @@ class ColumnRewriting:
                     words.context.target_title,
                     words.query,
                     f"more than {_MOST_DIGITS_BEHIND_POINT} digits behind the point",
-                    _SCALE_ERROR,
+                    ErrorCode.ER_TOO_BIG_SCALE,
                 )
             words.at += 5
         else:
@@ -300,7 +300,7 @@ class ColumnRewriting:
             self._default()
         elif word == "ON" and words.word(1) == "UPDATE":
             words.at += 2
-            if words.word() not in _NOW:
+            if words.word() not in NOW_FUNCTIONS:
                 raise NotSure("ON UPDATE of another value than the time")
             words.take()
             if words.word() == "(":
@@ -362,10 +362,10 @@ class ColumnRewriting:
         blob = self.column.is_blob or self.column.type == "VECTOR"
         if (is_expression and not self._is_time(start)) or blob:
             words.before(start, "(")
-            words.behind(stop - 1, ")")
+            words.after(stop - 1, ")")
 
     def _is_time(self, start: int) -> bool:
-        return self._words.at_word(start) in _NOW and self.column.type in _NOW_TYPES
+        return self._words.at_word(start) in NOW_FUNCTIONS and self.column.type in _NOW_TYPES
 
     def _converted_default(self, start: int, stop: int) -> None:
         """A value of a type that becomes bytes."""
@@ -377,7 +377,7 @@ class ColumnRewriting:
             words.before(start, "(uuid_to_bin(" if kind == "UUID" else "(inet6_aton(")
         else:
             raise NotSure(f"the default of the column {self.column.name} of type {kind}")
-        words.behind(stop - 1, "))")
+        words.after(stop - 1, "))")
 
     def _value(self, start: int) -> tuple[bool, bool]:
         """Takes a default; whether it is no literal, and whether it is NULL."""
@@ -411,7 +411,12 @@ class ColumnRewriting:
                 words.take()
             if words.word() == "(":
                 words.skip_brackets()
-            elif words.at_word(words.at - 1) not in _NOW | {"CURRENT_USER", "CURRENT_DATE", "CURRENT_TIME", "CURDATE"}:
+            elif words.at_word(words.at - 1) not in NOW_FUNCTIONS | {
+                "CURRENT_USER",
+                "CURRENT_DATE",
+                "CURRENT_TIME",
+                "CURDATE",
+            }:
                 raise NotSure(f"the default {words.tokens[start].text}")
             return True, False
         raise NotSure(f"the default {words.peek().text}")

@@ -7,14 +7,9 @@ made with such a comment left as it is has fewer columns at the replica, in sile
 import re
 from typing import Final, NamedTuple
 
-from protocol.binlog.format_description import version_numbers
-from protocol.sql.lexer import LINE_COMMENT, NotSure
-from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES
-from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from protocol.sql.server_version import LAST_OF_MYSQL_ONLY
 from relay.view.rules.statement.logged_query import LoggedQuery
 
-_FIRST_OF_MYSQL: Final = 50_700
-_LAST_OF_MYSQL: Final = 99_999
 _HINTED: Final = re.compile(r"(?:SELECT|INSERT|REPLACE|UPDATE|DELETE)\s*+\Z", re.IGNORECASE)
 _LONGEST_HINTED: Final = 64
 
@@ -27,78 +22,25 @@ class OpenedText(NamedTuple):
     differs: bool
 
 
-def _pieces(backslash: bool) -> re.Pattern[str]:
-    single = r"'(?>(?:[^'\\]++|\\.|'')*)'" if backslash else r"'(?>(?:[^']++|'')*)'"
-    double = r'"(?>(?:[^"\\]++|\\.|"")*)"' if backslash else r'"(?>(?:[^"]++|"")*)"'
-    return re.compile(
-        rf"""
-          [^'"`/*\#-]{{1,65536}}+ | {single} | {double} | `(?>(?:[^`]++|``)*)` | {LINE_COMMENT}
-        | (?P<mark> /\*(?P<m>M?)!(?P<digits>\d*+) ) | (?P<hint> /\*\+ ) | (?P<open> /\* ) | (?P<end> \*/ ) | .
-        """,
-        re.VERBOSE | re.DOTALL,
-    )
-
-
-_PIECES: Final = {backslash: _pieces(backslash) for backslash in (False, True)}
-
-
-def opened_text(query: LoggedQuery, context: StatementContext) -> OpenedText:
+def opened_text(query: LoggedQuery) -> OpenedText:
     """The text with comments opened. Raises: NotSure."""
     if b"/*" not in query.raw:
         return OpenedText(query.raw, False)
-    text = query.text
     made = bytearray(query.raw)
-    pieces = _PIECES[not context.sql_mode & NO_BACKSLASH_ESCAPES]
-    at, depth, differs = 0, 0, False
-    while at < len(text):
-        found = pieces.match(text, at)
-        assert found is not None  # the last alternative takes any character
-        start, at = at, found.end()
-        if found["mark"] is not None:
-            number = _number(found["digits"])
-            if _is_read(number, context.server_version):
-                depth += 1
-                made[start:at] = b" " * (at - start)
-                differs = differs or bool(found["m"]) or number > _LAST_OF_MYSQL
-                continue
-            at = _end_of_comment(text, at)
-            if not found["m"]:
-                made[start + 2] = ord(" ")
-                differs = differs or number <= _LAST_OF_MYSQL
-        elif found["hint"] is not None:
-            at = _end_of_comment(text, at)
-            if _HINTED.search(text, max(start - _LONGEST_HINTED, 0), start):
-                made[start + 2] = ord(" ")
-                differs = True
-        elif found["open"] is not None:
-            at = _end_of_comment(text, at)
-        elif found["end"] is not None and depth:
-            depth -= 1
-            made[start:at] = b"  "
-        elif found[0] in "'\"`":
-            raise NotSure("a quotation in it does not end")
-    if depth:
-        raise NotSure("a comment for servers in it does not end")
+    differs = False
+    for comment in query.read.comments:
+        if comment.is_read:
+            made[comment.start : comment.body] = b" " * (comment.body - comment.start)
+            made[comment.stop - 2 : comment.stop] = b"  "
+            differs = differs or comment.mark == "M!" or comment.version > LAST_OF_MYSQL_ONLY
+        elif comment.mark in ("!", "M!") and b"/*" in query.raw[comment.body : comment.stop]:
+            # where it is a plain comment, it would end with the first comment in it
+            made[comment.start : comment.stop] = b" " * (comment.stop - comment.start)
+            differs = True
+        elif comment.mark == "!":
+            made[comment.start + 2] = ord(" ")
+            differs = differs or comment.version <= LAST_OF_MYSQL_ONLY
+        elif comment.mark == "+" and _HINTED.search(query.text, max(comment.start - _LONGEST_HINTED, 0), comment.start):
+            made[comment.start + 2] = ord(" ")
+            differs = True
     return OpenedText(bytes(made), differs)
-
-
-def _end_of_comment(text: str, at: int) -> int:
-    end = text.find("*/", at)
-    if end < 0:
-        raise NotSure("a comment in it does not end")
-    if "/*" in text[at:end]:
-        raise NotSure("a comment in it has another one in it")
-    return end + 2
-
-
-def _number(digits: str) -> int:
-    if len(digits) not in (0, 5, 6):
-        raise NotSure("a comment for servers in it has a version of another length")
-    return int(digits or 0)
-
-
-def _is_read(number: int, server_version: str) -> bool:
-    if _FIRST_OF_MYSQL <= number <= _LAST_OF_MYSQL:
-        return False
-    numbers = version_numbers(server_version)
-    return number <= numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]

@@ -4,18 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.server_functions import MYSQL_KEYWORDS, SEQUENCE_FUNCTIONS, SERVER_FUNCTIONS, WINDOW_FUNCTIONS
+from protocol.sql.server_words import ONLY_MYSQLS
 from relay.view.rules.mariadb.differences.differing_functions import is_called
 from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
-from relay.view.rules.mariadb.statement.mysql_words import (
-    MISSING_FUNCTIONS,
-    MISSING_KEYWORDS,
-    MISSING_SINCE_9_6,
-    RESERVED_WORDS,
-    SEQUENCE_FUNCTIONS,
-    WINDOW_FUNCTIONS,
-)
 from relay.view.stops import statement_stops
 
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
@@ -46,14 +41,14 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
             continue
         word = token.upper
         duplicate = duplicate or word == "DUPLICATE"
-        if word in RESERVED_WORDS and not _is_keyword(words, index):
+        if word in ONLY_MYSQLS and not _is_keyword(words, index):
             words.quote(index)
         if is_called(words, index):
-            _check_function(words, index, is_program)
             if word in SEQUENCE_FUNCTIONS:
                 raise statement_stops.syntax_unknown(
                     words.context.target_title, words.query, f"sequences ({token.text})"
                 )
+            _check_function(words, index, is_program)
         if word in ("VALUES", "VALUE"):
             _values(words, index, duplicate)
         elif word in _RULES:
@@ -62,16 +57,17 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
 
 def _check_function(words: EditableStatement, index: int, is_program: bool) -> None:
     token = words.tokens[index]
-    if token.upper not in MISSING_FUNCTIONS and (token.upper not in MISSING_SINCE_9_6 or words.context.target < (9, 6)):
+    known = SERVER_FUNCTIONS.get(token.upper)
+    if known is None or known.mariadb_since is None or known.in_mysql(words.context.target):
         return
-    if token.upper in MISSING_KEYWORDS:
+    if token.upper in MYSQL_KEYWORDS:
         _stop(words, f"the function {token.text}")
     if not is_program:
-        _stop(words, f"the function {token.text}", statement_stops.NO_SUCH_FUNCTION)
+        _stop(words, f"the function {token.text}", ErrorCode.ER_SP_DOES_NOT_EXIST)
     words.reports.append(f"the function {token.text}, which {words.context.target_title} does not have")
 
 
-def _stop(words: EditableStatement, what: str, error: int = statement_stops.SYNTAX_ERROR) -> None:
+def _stop(words: EditableStatement, what: str, error: int = ErrorCode.ER_PARSE_ERROR) -> None:
     raise statement_stops.syntax_unknown(words.context.target_title, words.query, what, error)
 
 
@@ -79,7 +75,7 @@ def _check_sequence_table(words: EditableStatement, index: int) -> None:
     name = words.tokens[index].text
     before = words.at_word(index - 1)
     if _SEQUENCE_TABLE.fullmatch(name) and before in ("FROM", "JOIN", ",", "."):
-        _stop(words, f"the table {name}, which MariaDB makes up", statement_stops.NO_SUCH_TABLE)
+        _stop(words, f"the table {name}, which MariaDB makes up", ErrorCode.ER_NO_SUCH_TABLE)
 
 
 def _is_keyword(words: EditableStatement, index: int) -> bool:
@@ -88,7 +84,7 @@ def _is_keyword(words: EditableStatement, index: int) -> bool:
     if before in _KEYWORD_BEHIND.get(word, ()):
         return True
     if word in WINDOW_FUNCTIONS:
-        return behind == "(" and words.at_word(words.closing(index + 1) + 1) == "OVER"
+        return behind == "(" and words.at_word(words.brackets.closing(index + 1) + 1) == "OVER"
     if word in ("DATABASE", "SCHEMA"):
         return behind == "(" and words.at_word(index + 2) == ")"
     if word == "ROW":
@@ -130,7 +126,7 @@ def _behind_for(words: EditableStatement, index: int) -> None:
 def _group_concat(words: EditableStatement, index: int) -> None:
     if words.at_word(index + 1) != "(":
         return
-    if words.holds(index + 1, "LIMIT"):
+    if words.brackets.holds(index + 1, "LIMIT"):
         _stop(words, "LIMIT in GROUP_CONCAT")
 
 
@@ -138,7 +134,7 @@ def _as(words: EditableStatement, index: int) -> None:
     behind = words.at_word(index + 1)
     if behind not in _MISSING_CASTS and behind not in ("INT", "INTEGER"):
         return
-    if words.at_word(words.opening(index) - 1) != "CAST":
+    if words.at_word(words.brackets.opening(index) - 1) != "CAST":
         return
     if behind in _MISSING_CASTS:
         _stop(words, f"CAST to {behind}")

@@ -225,7 +225,7 @@ def add_prefixes(words: EditableStatement, key: DefinedKey, long: set[str]) -> N
     """
     for (name, prefix), place in zip(key.parts, key.places, strict=True):
         if prefix is None and name.lower() in long:
-            words.behind(place, f"({_MOST_CHARACTERS // len(key.parts)})")
+            words.after(place, f"({_MOST_CHARACTERS // len(key.parts)})")
 
 
 def is_left_out(key: Key, table: Table) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from relay.schema_history.tables.source_table import Table, TableName
-from relay.view.rules.mariadb.statement.known_program import KnownProgram
-from relay.view.rules.tables.foreign_keys import References
+from relay.source_tables.programs import KnownProgram
+from relay.source_tables.references import References
 
 
 class TablesAtSource(Protocol):
@@ -14,7 +14,7 @@ class TablesAtSource(Protocol):
     def table(self, name: TableName) -> Table | None:
         """The table; None: it is not there, or nobody knows it."""
 
-    def is_there(self, name: TableName) -> bool | None:
+    def exists(self, name: TableName) -> bool | None:
         """Whether there is such a table, view or sequence; None: not known."""
 
     def is_sequence(self, name: TableName) -> bool:
@@ -44,7 +44,7 @@ class NoTables:
         """None."""
         return None
 
-    def is_there(self, name: TableName) -> bool | None:
+    def exists(self, name: TableName) -> bool | None:
         """None."""
         return None
 

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ORACLE
 from relay.schema_history.tables.source_table import TableName
@@ -81,13 +82,16 @@ def program(words: EditableStatement, kind: str) -> None:
         first = words.at
     if words.word() == "SONAME" or (kind == "FUNCTION" and words.at_word(words.end - 2) == "SONAME"):
         raise definition_stops.clause_unknown(
-            words.context.target_title, words.query, "functions of MariaDB's libraries (SONAME)", 1126
+            words.context.target_title,
+            words.query,
+            "functions of MariaDB's libraries (SONAME)",
+            ErrorCode.ER_CANT_OPEN_LIBRARY,
         )
     name = words.name()
     while words.accept("."):
         name = words.name()
     if kind in ("PROCEDURE", "FUNCTION") and words.word() == "(":
-        for index in range(words.at, words.closing(words.at)):
+        for index in range(words.at, words.brackets.closing(words.at)):
             if words.at_word(index) == "DEFAULT":
                 raise definition_stops.clause_unknown(
                     words.context.target_title, words.query, f"defaults of parameters, of {name}"
@@ -224,10 +228,10 @@ def drop_tables(
         else:
             words.cut(first, stop + (words.at_word(stop) == ","))
     tables = [name for name in names if name not in sequences]
-    missing = len(tables) > 1 or any(known.is_there(name) is False for name in tables)
+    missing = len(tables) > 1 or any(known.exists(name) is False for name in tables)
     generated = exists is None and kept and not temporary and _GENERATED.search(raw)
     lenient = words.context.drops_if_exists and exists is None and kept
-    if lenient or (generated and missing and not all(known.is_there(name) for name in tables)):
+    if lenient or (generated and missing and not all(known.exists(name) for name in tables)):
         words.before(start, "IF EXISTS ")
     return kept, sequences
 
@@ -255,7 +259,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
     for (first, _stop), (old, new) in zip(ranges, pairs, strict=True):
         there = True
         if exists is not None:
-            found = True if old in made else known.is_there(old)
+            found = True if old in made else known.exists(old)
             if found is None:
                 raise definition_stops.condition_unknown(words.query, old, "RENAME TABLE IF EXISTS")
             there = found

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
@@ -158,7 +159,7 @@ class OptionRewriting:
                     words.context.target_title,
                     words.query,
                     f"the engine {words.tokens[at].text}",
-                    definition_stops.NO_SUCH_ENGINE,
+                    ErrorCode.ER_UNKNOWN_STORAGE_ENGINE,
                 )
             elif partitioned and not known.partitions:
                 words.put(at, "InnoDB")
@@ -173,5 +174,8 @@ class OptionRewriting:
             and not ((known := engine_of(known_engine)) is not None and known.partitions)
         ):
             raise definition_stops.clause_unknown(
-                words.context.target_title, words.query, f"partitions of the engine {known_engine}", 1178
+                words.context.target_title,
+                words.query,
+                f"partitions of the engine {known_engine}",
+                ErrorCode.ER_CHECK_NOT_IMPLEMENTED,
             )

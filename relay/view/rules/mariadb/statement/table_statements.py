@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
 from relay.schema_history.table_agreement import type_parts
@@ -30,11 +31,8 @@ from relay.view.stops import definition_stops
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
 _QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
-_NOT_UNIQUE: Final = 6125
-_UNSAFE_DEFAULT: Final = 1674
 _ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
 """What is done to all rows of a partition."""
-_NO_BLOBS: Final = 1163
 _BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
 """A character; of other sets at most 2, and of those that are met in long keys 1."""
 ROW_START: Final = "row_start"
@@ -127,7 +125,9 @@ class TableElements:
         vectors = [column.name for column in self.columns.values() if column.type == "VECTOR"]
         if vectors and _is(engine, "memory") and self.words.context.target >= (9, 0):
             what = f"the VECTOR column {vectors[0]} in a table of the engine MEMORY"
-            raise definition_stops.clause_unknown(self.words.context.target_title, self.words.query, what, _NO_BLOBS)
+            raise definition_stops.clause_unknown(
+                self.words.context.target_title, self.words.query, what, ErrorCode.ER_TABLE_CANT_HANDLE_BLOB
+            )
 
     def _long_columns(self, key: DefinedKey, table_charset: str, table: Table | None) -> set[str]:
         """Of a key the columns that are longer than a key may be."""
@@ -177,7 +177,10 @@ class TableElements:
         parent = key.references.parent
         if self.known.is_versioned(parent):
             raise definition_stops.clause_unknown(
-                words.context.target_title, words.query, "a foreign key to a table with system versioning", _NOT_UNIQUE
+                words.context.target_title,
+                words.query,
+                "a foreign key to a table with system versioning",
+                ErrorCode.ER_FK_NO_UNIQUE_INDEX_PARENT,
             )
         table = self.known.table(parent)
         columns = tuple(words.text_of(token).lower() for token in key.references.columns)
@@ -188,7 +191,7 @@ class TableElements:
                 words.context.target_title,
                 words.query,
                 f"a foreign key to columns of {'.'.join(parent)} that are not unique",
-                _NOT_UNIQUE,
+                ErrorCode.ER_FK_NO_UNIQUE_INDEX_PARENT,
             )
 
     def _check_expressions(self) -> None:
@@ -199,7 +202,7 @@ class TableElements:
         words, passed = self.words, 0
         for index in range(words.end):
             if words.at_word(index) in ("CHECK", "AS") and words.at_word(index + 1) == "(":
-                closed = words.closing(index + 1)
+                closed = words.brackets.closing(index + 1)
                 looked_at, passed = range(max(index + 2, passed), closed), max(passed, closed)
                 for at in looked_at:
                     if words.tokens[at].text.lower() in of_bytes:
@@ -287,9 +290,9 @@ class CreateTableRewriting:
                     words.context.target_title,
                     words.query,
                     f"CREATE … SELECT of the engine {options.engine} in one transaction",
-                    3979,
+                    ErrorCode.ER_NOT_ALLOWED_WITH_START_TRANSACTION,
                 )
-            words.behind(options.last, " START TRANSACTION")
+            words.after(options.last, " START TRANSACTION")
 
     def _query(self) -> bool:
         """AS SELECT and what follows."""
@@ -318,7 +321,7 @@ class CreateTableRewriting:
                     words.context.target_title, words.query, "system versioning by transactions"
                 )
             if column is not None and not column.not_null:
-                words.behind(column.first + 4, " NOT NULL")
+                words.after(column.first + 4, " NOT NULL")
         ending = end.name if end is not None else ROW_END
         made = ""
         if start is None and end is None:
@@ -510,7 +513,9 @@ class AlterTableRewriting:
             unsafe = unsafe_function(words, *column.default)
             if unsafe:
                 what = f"the default {unsafe}() for rows that are there"
-                raise definition_stops.clause_unknown(words.context.target_title, words.query, what, _UNSAFE_DEFAULT)
+                raise definition_stops.clause_unknown(
+                    words.context.target_title, words.query, what, ErrorCode.ER_BINLOG_UNSAFE_SYSTEM_FUNCTION
+                )
             differing = differing_function(words, *column.default)
             if differing:
                 what = f"{differing} in the default of {column.name}"
@@ -756,7 +761,7 @@ class AlterTableRewriting:
             read_expressions(words, start, words.at)
             # a literal in brackets is one all the same here (1101)
             words.before(start, "(" if words.tokens[start].kind is TokenKind.WORD else "(concat(")
-            words.behind(words.at - 1, ")" if words.tokens[start].kind is TokenKind.WORD else "))")
+            words.after(words.at - 1, ")" if words.tokens[start].kind is TokenKind.WORD else "))")
 
 
 def _charset(table: Table | None) -> str:

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from protocol.binlog.statement_text import one_line
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.stops import transaction_stops
 
@@ -19,14 +18,12 @@ def translate_user_variable(body: bytes, collations: MariadbCollations) -> bytes
     """
     name_stop = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
     if len(body) <= name_stop:
-        raise transaction_stops.malformed(f"the event of the user variable @{one_line(body[_LENGTH:], 80)} is cut")
+        raise transaction_stops.user_variable_cut(body[_LENGTH:])
     if body[name_stop]:
         return body
     at = name_stop + 2
     value = at + _KNOWN_VALUE - 1
     if len(body) < value + int.from_bytes(body[value - _LENGTH : value], "little"):
-        raise transaction_stops.malformed(
-            f"the event of the user variable @{one_line(body[_LENGTH:name_stop], 80)} is cut"
-        )
+        raise transaction_stops.user_variable_cut(body[_LENGTH:name_stop])
     number = int.from_bytes(body[at : at + 4], "little")
     return body[:at] + collations.number_of(number).to_bytes(4, "little") + body[at + 4 :]

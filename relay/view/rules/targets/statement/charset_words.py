@@ -7,7 +7,6 @@ from typing import Final
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL, collation_name, collation_number, is_known
-from relay.view.rules.targets.statement.parentheses import enclosing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import defines_table, definitions
 from relay.view.stops import definition_stops, statement_stops
@@ -32,7 +31,7 @@ class CharsetWords:
         self._target = target
         self._collates = list(self._values("COLLATE"))
         self._sets = [found for words in _SETS for found in self._values(*words)]
-        self._enclosing = enclosing(statement) if self._sets else []
+        self._brackets = statement.brackets
         self._defines_table = defines_table(statement)
         self._owners = self._owner_of_each() if self._sets and self._defines_table else None
         self._collates_of: dict[tuple[int, int], list[int]] = {}
@@ -46,7 +45,7 @@ class CharsetWords:
         Seen on 5.6.24: BINARY behind a set is passed over in CAST and in parameters, and makes columns `_bin` as on 9.7.4.
         """
         for _, value in self._collates:
-            number = collation_number(self._statement.name(value))
+            number = collation_number(self._statement.text_at(value))
             if number is not None and not is_known(number, self._target):
                 chosen = collation_name(self._collations.of_comparison(number, self._text))
                 self._statement.replace(self._statement.words[value].start, self._statement.words[value].stop, chosen)
@@ -55,7 +54,7 @@ class CharsetWords:
         if self._default == GENERAL or self._target.version >= (8, 0):
             return
         for index in self._statement.places("USING"):
-            if self._statement.name(index + 1) == _UTF8MB4:
+            if self._statement.text_at(index + 1) == _UTF8MB4:
                 self._in_expression(index + 2)
         for index in self._statement.places("_UTF8MB4"):
             self._in_expression(index + 1)
@@ -64,11 +63,11 @@ class CharsetWords:
         for index in self._statement.places(*words):
             value = index + len(words)
             value += self._statement.word(value) == "="
-            if self._statement.name(value):
+            if self._statement.text_at(value):
                 yield index, value
 
     def _charset(self, index: int, value: int) -> None:
-        name = self._statement.name(value)
+        name = self._statement.text_at(value)
         if name == "gb18030" and self._target.version < (5, 7):
             raise definition_stops.clause_unknown(self._target.title, self._text, "the character set gb18030")
         if self._target.version >= (8, 0):
@@ -80,7 +79,7 @@ class CharsetWords:
             if of_default and assigns(self._statement):
                 self._in_expression(value)
             return
-        if self._statement.word(self._enclosing[index] - 1) in _CONVERSIONS:
+        if self._statement.word(self._brackets.opening(index) - 1) in _CONVERSIONS:
             if of_default and not binary:
                 self._in_expression(value + 1)
             return
@@ -90,7 +89,7 @@ class CharsetWords:
             if self._statement.word(last + 1) == "COLLATE":
                 return
             if binary:
-                self._statement.insert_behind(last, f" COLLATE {name}_bin")
+                self._statement.after(last, f" COLLATE {name}_bin")
             elif of_default:
                 self._write_out(value)
             return
@@ -102,14 +101,14 @@ class CharsetWords:
             return
         if named:
             # 8.0 and later keep what was named before the set; before, the set's default takes its place
-            self._statement.insert_behind(value, f" COLLATE {self._named(named[-1])}")
+            self._statement.after(value, f" COLLATE {self._named(named[-1])}")
         elif of_default:
             self._write_out(value)
 
     def _write_out(self, value: int) -> None:
         chosen = self._collations.of_comparison(self._default, self._text)
         if chosen != GENERAL:
-            self._statement.insert_behind(value, f" COLLATE {collation_name(chosen)}")
+            self._statement.after(value, f" COLLATE {collation_name(chosen)}")
 
     def _in_expression(self, last: int) -> None:
         """utf8mb4 without a collation in a value that ends at `last`: a COLLATE there would also decide against that of columns."""
@@ -127,13 +126,13 @@ class CharsetWords:
 
     def _named(self, value: int) -> str:
         """The collation named at `value`, as the target has it."""
-        name = self._statement.name(value)
+        name = self._statement.text_at(value)
         number = collation_number(name)
         return name if number is None else collation_name(self._collations.of_comparison(number, self._text))
 
     def _scope(self, index: int) -> tuple[int, int]:
         """The same for words that belong to the same column, or to the table, and stand between the same parentheses."""
-        return self._owners[index] if self._owners is not None else 0, self._enclosing[index]
+        return self._owners[index] if self._owners is not None else 0, self._brackets.opening(index)
 
     def _owner_of_each(self) -> list[int]:
         """Of each word: the number of the definition that it is part of, 0: it is of the table, -1: of what is behind its options."""
@@ -145,7 +144,11 @@ class CharsetWords:
                 owners[index] = number
         # by the third word of a CREATE TABLE, and the fourth of an ALTER TABLE, the table is named
         for index in range(max(last, 4), len(owners)):
-            if self._enclosing[index] < 0 and self._statement.word(index) in _BEHIND_OPTIONS and self._ends(index):
+            if (
+                self._brackets.opening(index) < 0
+                and self._statement.word(index) in _BEHIND_OPTIONS
+                and self._ends(index)
+            ):
                 return owners[:index] + [_NOT_OF_THE_TABLE] * (len(owners) - index)
         return owners
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
+from protocol.errors import ErrorCode
+from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import SERVER_FUNCTIONS
 from relay.view.rules.targets.known.target import NewClause, Target
-from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
-from relay.view.rules.targets.statement.parentheses import closing, enclosing
-from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops import statement_stops
-from relay.view.stops.statement_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
 
 # Words that a statement begins with.
 _BEGINNINGS: Final[tuple[NewClause, ...]] = (
@@ -36,8 +36,8 @@ _PAIRS: Final[tuple[NewClause, ...]] = (
     (("GET", "STACKED", "DIAGNOSTICS"), (5, 7), "GET STACKED DIAGNOSTICS"),
     (("EACH", "ROW", "FOLLOWS"), (5, 7), "an order of triggers"),
     (("EACH", "ROW", "PRECEDES"), (5, 7), "an order of triggers"),
-    (("->",), (5, 7), "-> for values inside of JSON"),
-    (("->>",), (5, 7), "->> for values inside of JSON"),
+    (("-", ">", ">"), (5, 7), "->> for values inside of JSON"),
+    (("-", ">"), (5, 7), "-> for values inside of JSON"),
     ((")", "OVER"), (8, 0), "window functions"),
     (("LATERAL", "("), (8, 0), "LATERAL"),
     (("MEMBER", "OF", "("), (8, 0), "MEMBER OF"),
@@ -90,8 +90,8 @@ def common_table_at(statement: SourceStatement) -> int | None:
             return index
         behind = index + 2
         if statement.word(behind) == "(":
-            behind = closing(statement, behind) + 1
-        if statement.name(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
+            behind = statement.brackets.closing(behind) + 1
+        if statement.text_at(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
             return index
     return None
 
@@ -100,29 +100,30 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
     """Since which version there is each of the things in it that there were not always, its name, and the error of older ones."""
     for words, since, what in _BEGINNINGS:
         if statement.starts(*words):
-            yield since, what, SYNTAX_ERROR
+            yield since, what, ErrorCode.ER_PARSE_ERROR
     for words, since, what in _PAIRS:
         if any(statement.word(index - 1) != "." for index in statement.places(*words)):
-            yield since, what, SYNTAX_ERROR
+            yield since, what, ErrorCode.ER_PARSE_ERROR
     if common_table_at(statement) is not None:
-        yield (8, 0), "WITH in front of a query", SYNTAX_ERROR
+        yield (8, 0), "WITH in front of a query", ErrorCode.ER_PARSE_ERROR
     if any(
         statement.word(index - 1) not in _BEFORE_TABLE or _is_named_before(statement, index)
         for index in statement.places("TABLE")
     ):
-        yield (8, 0), "TABLE as a query", SYNTAX_ERROR
+        yield (8, 0), "TABLE as a query", ErrorCode.ER_PARSE_ERROR
     yield from _of_writes(statement)
     yield from _casts(statement)
     for index, word in enumerate(statement.words):
-        if word.kind is not Kind.WORD or word.text not in FIRST_WITH_FUNCTION or statement.word(index + 1) != "(":
+        known = SERVER_FUNCTIONS.get(word.upper) if word.kind is TokenKind.WORD else None
+        if known is None or known.mysql_since is None or statement.word(index + 1) != "(":
             continue
         if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
-            yield FIRST_WITH_FUNCTION[word.text], f"the function {word.text}", NO_SUCH_FUNCTION
+            yield known.mysql_since, f"the function {word.upper}", ErrorCode.ER_SP_DOES_NOT_EXIST
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
     """Whether a quoted name, or a literal, stands in front: no keyword."""
-    return index > 0 and statement.words[index - 1].kind not in (Kind.WORD, Kind.SYMBOL)
+    return index > 0 and statement.words[index - 1].kind not in (TokenKind.WORD, TokenKind.SYMBOL)
 
 
 def _is_indexed(statement: SourceStatement, index: int) -> bool:
@@ -139,11 +140,11 @@ def _of_writes(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], st
     if first not in _WRITES:
         return
     if statement.has("PARTITION", "("):
-        yield (5, 6), "partitions of a table that is written to", SYNTAX_ERROR
+        yield (5, 6), "partitions of a table that is written to", ErrorCode.ER_PARSE_ERROR
     if first == "INSERT" and _has_row_alias(statement):
-        yield (8, 0), "a name for the rows of an INSERT", SYNTAX_ERROR
+        yield (8, 0), "a name for the rows of an INSERT", ErrorCode.ER_PARSE_ERROR
     if first == "DELETE" and _has_table_alias(statement):
-        yield (8, 0), "another name for the table of a DELETE", SYNTAX_ERROR
+        yield (8, 0), "another name for the table of a DELETE", ErrorCode.ER_PARSE_ERROR
 
 
 def _has_row_alias(statement: SourceStatement) -> bool:
@@ -171,13 +172,12 @@ def _has_table_alias(statement: SourceStatement) -> bool:
         behind += 2
     if behind >= len(statement.words):
         return False
-    return statement.words[behind].kind is Kind.NAME or statement.word(behind) not in _BEHIND_TABLE
+    return statement.words[behind].kind is TokenKind.NAME or statement.word(behind) not in _BEHIND_TABLE
 
 
 def _casts(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
     places = [index for index in statement.places("AS") if statement.word(index + 1) in _CASTS]
-    around = enclosing(statement) if places else []
     for index in places:
-        if statement.word(around[index] - 1) == "CAST":
+        if statement.word(statement.brackets.opening(index) - 1) == "CAST":
             kind = statement.word(index + 1)
-            yield _CASTS[kind], f"CAST to {kind}", SYNTAX_ERROR
+            yield _CASTS[kind], f"CAST to {kind}", ErrorCode.ER_PARSE_ERROR

@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
+from protocol.sql.lexer import TokenKind
+from protocol.sql.server_functions import CLOCK_FUNCTIONS
 from protocol.sql.sql_mode import TIME_TRUNCATE_FRACTIONAL
 from relay.view.rules.targets.known.target import Target
-from relay.view.rules.targets.statement.parentheses import closing, enclosing
-from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops import statement_stops
 
 _REGULAR_EXPRESSIONS: Final = frozenset(("REGEXP", "RLIKE"))
@@ -18,9 +19,6 @@ _QUOTED_WITH_OFFSET: Final = re.compile(rf"(['\"]){_OFFSET}\1")
 _FRACTION: Final = rf"\s*-?(?:(?:{_DATE}|\d+\s+)?\d{{1,3}}:\d{{1,2}}:\d{{1,2}}|\d{{12}}|\d{{14}})\.0*+[1-9]\d*+\s*"
 _WITH_FRACTION: Final = re.compile(_FRACTION)
 _ROW_WITH_FRACTION: Final = re.compile(rf"(?:(['\"]){_FRACTION}\1|[(,]{_FRACTION}[,)])")
-_CLOCKS: Final = frozenset((
-    "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "CURTIME", "CURRENT_TIME", "UTC_TIME", "UTC_TIMESTAMP",
-))  # fmt: skip
 _BEFORE_BYTES: Final = frozenset(("AS", ",", "SET", "CHARSET", "USING"))
 _OF_BITS: Final = frozenset(("BIT_AND", "BIT_OR", "BIT_XOR", "BIT_COUNT"))
 _LITERAL_OF_BITS: Final = re.compile(r"0x[0-9A-F]+|0B[01]+", re.IGNORECASE)
@@ -56,17 +54,17 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
     if any(_QUOTED_WITH_OFFSET.search(rows) for rows in statement.literals):
         raise statement_stops.statement_differs(target.title, text, "a time with an offset")
     for index, word in enumerate(statement.words):
-        if word.kind is Kind.WORD and word.text in _REGULAR_EXPRESSIONS:
+        if word.upper in _REGULAR_EXPRESSIONS:
             raise statement_stops.statement_differs(target.title, text, "regular expressions")
-        if word.kind is Kind.SYMBOL and word.text in "&|^~<>" and _may_take_bytes(statement, index):
+        if word.kind is TokenKind.SYMBOL and word.text in "&|^~<>" and _may_take_bytes(statement, index):
             raise statement_stops.statement_differs(
                 target.title, text, "operations on bits, where a side is a binary string,"
             )
-        if word.kind is Kind.WORD and word.text in _OF_BITS and _counts_bytes(statement, index):
-            raise statement_stops.statement_differs(target.title, text, f"{word.text} of a binary string")
-        if word.kind is Kind.STRING and _WITH_OFFSET.fullmatch(word.text):
+        if word.upper in _OF_BITS and _counts_bytes(statement, index):
+            raise statement_stops.statement_differs(target.title, text, f"{word.upper} of a binary string")
+        if word.kind is TokenKind.STRING and _WITH_OFFSET.fullmatch(word.text):
             raise statement_stops.statement_differs(target.title, text, "a time with an offset")
-        if word.kind is Kind.WORD and _GEOMETRIES.fullmatch(word.text) and _arguments(statement, index + 1) > 1:
+        if word.kind is TokenKind.WORD and _GEOMETRIES.fullmatch(word.upper) and _arguments(statement, index + 1) > 1:
             raise statement_stops.statement_differs(target.title, text, "a geometry with an SRID")
     _check_casts(statement, text, target)
     if sql_mode & TIME_TRUNCATE_FRACTIONAL:
@@ -84,25 +82,19 @@ def check_value(value: str, name: bytes, source: int, target: Target) -> None:
 def _check_fractions(statement: SourceStatement, text: bytes, target: Target) -> None:
     found = any(_ROW_WITH_FRACTION.search(rows) for rows in statement.literals)
     for index, word in enumerate(statement.words):
-        if word.kind in (Kind.STRING, Kind.NUMBER):
+        if word.kind in (TokenKind.STRING, TokenKind.NUMBER):
             found = found or bool(_WITH_FRACTION.fullmatch(word.text))
-        elif word.kind is Kind.WORD and word.text in _CLOCKS and statement.word(index + 1) == "(":
+        elif word.kind is TokenKind.WORD and word.upper in CLOCK_FUNCTIONS and statement.word(index + 1) == "(":
             found = found or statement.word(index + 2) != ")"
     if found:
         raise statement_stops.statement_differs(target.title, text, "fractions of a second")
 
 
 def _check_casts(statement: SourceStatement, text: bytes, target: Target) -> None:
-    places = [
-        index
-        for index in statement.places("BINARY")
-        if statement.word(index + 1) in (")", "CHARACTER", "CHARSET") and statement.word(index - 1) not in _BEFORE_BYTES
-    ]
-    if not places:
-        return
-    around = enclosing(statement)
-    for index in places:
-        called = statement.word(around[index] - 1) in ("CAST", "CONVERT")
+    for index in statement.places("BINARY"):
+        if statement.word(index + 1) not in (")", "CHARACTER", "CHARSET") or statement.word(index - 1) in _BEFORE_BYTES:
+            continue
+        called = statement.word(statement.brackets.opening(index) - 1) in ("CAST", "CONVERT")
         named = statement.word(index + 1) == ")" and statement.word(index + 2) == "COLLATE"
         if called and not named:
             raise statement_stops.statement_differs(target.title, text, "BINARY behind the type of a CAST")
@@ -118,6 +110,8 @@ def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
         if statement.word(at) == sign.text
         and (statement.words[at].stop == sign.start or statement.words[at].start == sign.stop)
     ]
+    if sign.text == ">" and statement.word(index - 1) == "-" and statement.words[index - 1].stop == sign.start:
+        return False  # -> and ->>
     if sign.text == "<" or sign.text == ">":
         # only << and >>, and only what is moved counts
         return index + 1 in twins and not _is_number(statement, index - 1, alone=True)
@@ -142,16 +136,16 @@ def _is_number(statement: SourceStatement, index: int, *, alone: bool) -> bool:
     if not 0 <= index < len(statement.words):
         return False
     word = statement.words[index]
-    if word.kind in (Kind.NUMBER, Kind.WORD) and _LITERAL_OF_BITS.fullmatch(word.text):
+    if word.kind in (TokenKind.NUMBER, TokenKind.WORD) and _LITERAL_OF_BITS.fullmatch(word.text):
         return alone
-    return word.kind is Kind.NUMBER
+    return word.kind is TokenKind.NUMBER
 
 
 def _arguments(statement: SourceStatement, opened: int) -> int:
     if statement.word(opened) != "(":
         return 0
     depth, count = 0, 1
-    for index in range(opened, closing(statement, opened)):
+    for index in range(opened, statement.brackets.closing(opened)):
         symbol = statement.word(index)
         depth += (symbol == "(") - (symbol == ")")
         count += symbol == "," and depth == 1

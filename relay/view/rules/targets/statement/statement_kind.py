@@ -52,7 +52,7 @@ def selects_defined_columns(statement: SourceStatement) -> bool:
     select = next(statement.places("SELECT"), None)
     if select is None or common_table_at(statement) is not None:
         return False
-    defined = {statement.name(definition.start) for definition in definitions(statement) if definition.type_at}
+    defined = {statement.text_at(definition.start) for definition in definitions(statement) if definition.type_at}
     start = select + 1
     while statement.word(start) in _BEFORE_COLUMNS:
         start += 1
@@ -76,9 +76,9 @@ def _selected(statement: SourceStatement, start: int) -> Iterator[tuple[int, int
 def _selected_name(statement: SourceStatement, start: int, stop: int) -> str:
     """Behind AS, or of a plain column; "" for anything else."""
     if stop - start >= 3 and statement.word(stop - 2) == "AS":
-        return statement.name(stop - 1)
+        return statement.text_at(stop - 1)
     plain = all((statement.word(index) == ".") == bool((index - start) % 2) for index in range(start, stop))
-    return statement.name(stop - 1) if plain and (stop - start) % 2 else ""
+    return statement.text_at(stop - 1) if plain and (stop - start) % 2 else ""
 
 
 def only_counts(statement: SourceStatement) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from protocol.sql.lexer import TokenKind
 from relay.view.rules.targets.known.target import NewClause, Target
-from relay.view.rules.targets.statement.parentheses import closing
-from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.stops import definition_stops
 
 _NO_COLUMN: Final = frozenset(
@@ -103,7 +103,7 @@ def _alterations(statement: SourceStatement) -> Iterator[tuple[int, int]]:
 
 def _list(statement: SourceStatement, opened: int) -> Iterator[tuple[int, int]]:
     """The members of the list whose ( is at `opened`."""
-    yield from _separated(statement, opened + 1, closing(statement, opened))
+    yield from _separated(statement, opened + 1, statement.brackets.closing(opened))
 
 
 def _separated(statement: SourceStatement, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -192,9 +192,9 @@ def _check_options(statement: SourceStatement, text: bytes, target: Target) -> N
             value = index + 1 + (statement.word(index + 1) == "=")
             if symbol != words[0] or target.version >= since or value >= len(statement.words):
                 continue
-            if statement.words[value].kind is not Kind.STRING and words[0] != "AUTOEXTEND_SIZE":
+            if statement.words[value].kind is not TokenKind.STRING and words[0] != "AUTOEXTEND_SIZE":
                 continue
-            if words[0] == "ENCRYPTION" and statement.name(value) == "n":
+            if words[0] == "ENCRYPTION" and statement.text_at(value) == "n":
                 _without_option(statement, index, value)
                 continue
             raise definition_stops.clause_unknown(target.title, text, name)

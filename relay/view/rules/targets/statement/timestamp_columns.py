@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Final
 
 from protocol.sql.sql_mode import NO_ZERO_DATE, NO_ZERO_IN_DATE
-from relay.view.rules.targets.statement.parentheses import closing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import Definition, defines_table, definitions
 
@@ -29,7 +28,7 @@ def _write_out(statement: SourceStatement, definition: Definition) -> None:
         return
     behind = definition.type_at
     if statement.word(behind + 1) == "(":
-        behind = closing(statement, behind + 1)
+        behind = statement.brackets.closing(behind + 1)
     words = [statement.word(index) for index in range(behind + 1, definition.stop)]
     pairs = list(pairwise(words))
     nullable = any(
@@ -37,6 +36,6 @@ def _write_out(statement: SourceStatement, definition: Definition) -> None:
     )
     if ("NOT", "NULL") in pairs or ("PRIMARY", "KEY") in pairs:
         if "DEFAULT" not in words:
-            statement.insert_behind(behind, _ZERO)
+            statement.after(behind, _ZERO)
     elif not nullable:
-        statement.insert_behind(behind, " NULL")
+        statement.after(behind, " NULL")

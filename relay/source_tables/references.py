@@ -9,19 +9,12 @@ Before 9.6 InnoDB carries them out. From 9.6 on the server does, unless innodb_n
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from relay.schema_history.tables.source_table import CASCADE, TableName
+from relay.schema_history.tables.source_table import CASCADE, SET_NULL, ForeignKey, TableName
+from relay.source_tables.names import in_lower_case
 
 T = TypeVar("T")
-REFUSES: Final = ""
-"""RESTRICT and NO ACTION, which are the same."""
-
-
-class KnownForeignKey(NamedTuple):
-    """Of a table to `parent`. name: of the constraint. on_delete: CASCADE, SET_NULL or REFUSES."""
-
-    name: str
-    parent: TableName
-    on_delete: str
+_ACTING: Final = (CASCADE, SET_NULL)
+"""All others refuse: RESTRICT, NO ACTION, and SET DEFAULT, which InnoDB does not have."""
 
 
 class _Reference(NamedTuple):
@@ -35,7 +28,7 @@ class References:
     A schema may have thousands: one definition changes what is said of its tables alone.
     """
 
-    def __init__(self, keys: Mapping[TableName, Iterable[KnownForeignKey]]) -> None:
+    def __init__(self, keys: Mapping[TableName, Iterable[ForeignKey]]) -> None:
         self._by_parent: dict[TableName, list[_Reference]] = {}
         """Of those that act."""
         self._parents: dict[TableName, list[TableName]] = {}
@@ -44,14 +37,14 @@ class References:
         for child, some in keys.items():
             self.change(child, (), some)
 
-    def change(self, child: TableName, before: Iterable[KnownForeignKey], after: Iterable[KnownForeignKey]) -> None:
+    def change(self, child: TableName, before: Iterable[ForeignKey], after: Iterable[ForeignKey]) -> None:
         """The foreign keys of `child` are others."""
-        name = _lower(child)
+        name = in_lower_case(child)
         touched: dict[TableName, None] = {}
         for keys, is_added in ((before, False), (after, True)):
             for key in keys:
-                if key.on_delete != REFUSES:
-                    parent = _lower(key.parent)
+                if key.on_delete in _ACTING:
+                    parent = in_lower_case((key.schema, key.table))
                     touched[parent] = None
                     _put(self._by_parent, parent, _Reference(name, key.on_delete), is_added=is_added)
                     _put(self._parents, name, parent, is_added=is_added)
@@ -79,12 +72,12 @@ class References:
 
     def changed_with(self, parent: TableName) -> list[TableName]:
         """The tables whose rows go, or lose a value, with a row of `parent`."""
-        return sorted({one.child for one in self._acting(_lower(parent))})
+        return sorted({one.child for one in self._acting(in_lower_case(parent))})
 
     def reached_from(self, top: TableName) -> set[TableName]:
         """The tables in which a DELETE of `top` may delete or change rows, without it; in lower case."""
         found: set[TableName] = set()
-        deleted = {_lower(top)}
+        deleted = {in_lower_case(top)}
         open_ends = list(deleted)
         while open_ends:
             for one in self._acting(open_ends.pop()):
@@ -97,7 +90,7 @@ class References:
 
     def left_unfinished(self, top: TableName) -> list[TableName]:
         """The tables that the cascade of a row of `top` may come to again after it went on from there: rows of these stay behind."""
-        first = _lower(top)
+        first = in_lower_case(top)
         deleted = {first}
         open_ends = [first]
         while open_ends:
@@ -130,7 +123,3 @@ def _put(into: dict[TableName, list[T]], key: TableName, value: T, *, is_added: 
     into[key].remove(value)
     if not into[key]:
         del into[key]
-
-
-def _lower(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()

@@ -4,14 +4,15 @@ What is known is a function of the lines of one file and of the statements that 
 time that the view is made: up to a place, what the relay had recorded when the view was begun; behind it the statements that define
 something, and what was recorded later of tables that were not known, from a place on that the line names.
 
-Of what nothing can be made any more, because the archive has purged it, the lines may be left out: then the first line, `state`, and a
-line for each table say what was known at a place, and nothing is known before it.
+Lines about binlogs that the archive has purged may be left out: then the first line, `state`, says what was known at a place, as
+`SourceTables.state` keeps it, and nothing is known before that place.
 """
 
 import bisect
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final
 
 from protocol.binlog.table_map import decode_table_map
 from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
@@ -20,17 +21,13 @@ from protocol.position import binlog_number
 from protocol.sql.engines import takes_foreign_keys
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import Place
-from relay.schema_history.schema_record import (
-    Line,
-    RecordedSchema,
-    line,
-    parse_lines,
-    table_facts,
-    table_line,
-    table_of_line,
-)
-from relay.schema_history.schema_state import SchemaState
+from relay.schema_history.schema_record import Line, RecordedSchema, line, parse_lines, table_line, table_of_line
 from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
+from relay.source_tables.applied_definition import note_table
+from relay.source_tables.known_table import KnownTable
+from relay.source_tables.names import in_lower_case
+from relay.source_tables.table_book import KeptTablesUnreadable, SourceTables
+from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies.definitions_passed import definitions_in
 from relay.view.dependencies.key_plans import TablePlan, plan_of, serial_plan
 from relay.view.rules.group import SourceGroup
@@ -39,7 +36,7 @@ from relay.view.translate.passed_tables import CountedTable
 TAKEN: Final = "taken"
 """The line behind those that were recorded when the view was begun: up to its place there is nothing else."""
 STATE: Final = "state"
-"""The first line of a file that does not begin where the view did: `SchemaState.kept` at its place."""
+"""The first line of a file that does not begin where the view did: `SourceTables.state` at its place."""
 NEVER: Final = 1 << 62
 """An offset that no file has."""
 _LEAST_GONE: Final = 256
@@ -47,7 +44,7 @@ _LEAST_GONE: Final = 256
 _NOT_KNOWN: Final = frozenset(("table_unknown", "definition_differs", "foreign_keys_unknown"))
 
 
-class SourceTables:
+class PlannedTables:
     """`move_to` a place, then `plan` for what stands there; `define` what is passed. Not thread-safe.
 
     `unsaved`: lines that are not in the file yet: whoever keeps it writes them before anything that is made behind them is kept.
@@ -81,7 +78,7 @@ class SourceTables:
         self._place: Place = (-1, 0)
         self._is_at_kept = False
         self._next_change = self._next_later = 0
-        self._state: SchemaState | None = None
+        self._state: SourceTables | None = None
         self._tables: dict[TableName, Table] = {}
         self._children: dict[TableName, set[TableName]] = {}
         self._unsure: set[TableName] = set()
@@ -100,11 +97,11 @@ class SourceTables:
 
     def children(self, name: TableName) -> Iterator[tuple[Table, ForeignKey]]:
         """See `KnownTables`."""
-        parent = _lower(name)
+        parent = in_lower_case(name)
         for key in sorted(self._children.get(parent, ())):
             table = self._tables[key]
             for _name, foreign in table.foreign_keys or ():
-                if _lower((foreign.schema, foreign.table)) == parent:
+                if in_lower_case((foreign.schema, foreign.table)) == parent:
                     yield table, foreign
 
     def move_to(self, place: Place) -> int:
@@ -117,8 +114,10 @@ class SourceTables:
             if place < self._end:
                 return self._end[1] if self._end[0] == place[0] else NEVER
             self._is_at_kept = True
-            self._state = SchemaState.of_kept(*self._kept)
-            for key, table in self._state.tables.items():
+            self._state = SourceTables()
+            with suppress(KeptTablesUnreadable):  # then none of these tables is known: `adopt` learns them again
+                self._state.restore(self._kept)
+            for key, table in self._state.tables():
                 self._set(key, table)
         while self._next_change < len(changes) and changes[self._next_change][0] <= place:
             at, key = changes[self._next_change]
@@ -134,24 +133,25 @@ class SourceTables:
         ]
         return min((offset for file, offset in following if file == place[0]), default=NEVER)
 
-    def _known_state(self) -> SchemaState:
+    def _known_state(self) -> SourceTables:
         """At the place, which is not before the end of what was recorded."""
         if self._state is None:
-            self._state = SchemaState()
+            self._state = SourceTables()
             for schema, default in self._recorded.charsets().items():
-                self._state.note_charset(schema, *default)
-            self._state.note_tables(self._tables.values())
+                self._state.note_charset(schema, default)
+            for key, table in self._tables.items():
+                self._state.put(key, KnownTable(table), is_new=True)
             self._state.note_temporary(self._recorded.temporary())
         return self._state
 
     def _apply(self, one: LoggedDefinition | Table) -> None:
         state = self._known_state()
         if isinstance(one, Table):
-            state.note_table(one)
+            note_table(state, one)
         else:
             one.apply_to(state)
         for key in state.take_touched():
-            self._set(key, state.tables.get(key))
+            self._set(key, state.exact(key))
 
     def _set(self, key: TableName, table: Table | None) -> None:
         before = self._tables.pop(key, None)
@@ -215,12 +215,8 @@ class SourceTables:
         """Lines that say what is known at this place of `file`, and nothing of what is before; those behind it may follow. The
         place is behind what was recorded when the view was begun."""
         self.move_to(place)
-        state = self._known_state()
-        return [
-            line(STATE, file, place[1], **state.kept()),
-            *(table_line(table_facts(table), file, place[1]) for _key, table in sorted(state.tables.items())),
-            line(TAKEN, file, place[1]),
-        ]
+        kept = self._known_state().state().decode()
+        return [line(STATE, file, place[1], tables=kept), line(TAKEN, file, place[1])]
 
     # --- plans -----------------------------------------------------------------------------------------------------------
 
@@ -259,14 +255,12 @@ def taken_lines(recorded: list[Line], file: str, place: Place) -> list[str]:
 
 def shortened(lines: Sequence[Line], file: str, place: Place) -> list[str]:
     """Lines that say the same of this place of `file` and all behind it; it is behind what was recorded when the view was begun."""
-    return [*SourceTables(lines).lines_at(file, place), *(one.text for one in lines if one.place > place)]
+    return [*PlannedTables(lines).lines_at(file, place), *(one.text for one in lines if one.place > place)]
 
 
-def _state_of(lines: Sequence[Line]) -> tuple[dict[str, Any], list[Table]] | None:
+def _state_of(lines: Sequence[Line]) -> bytes | None:
     """What the lines say of one place; None: they say what was recorded."""
-    if not lines or lines[0].kind != STATE:
-        return None
-    return lines[0].facts, [table_of_line(one) for one in lines[1:]]
+    return str(lines[0].facts.get("tables", "?")).encode() if lines and lines[0].kind == STATE else None
 
 
 def _later(one: Line) -> LoggedDefinition | Table | None:
@@ -284,7 +278,3 @@ def _is_more(found: Table, known: Table | None) -> bool:
         return True
     lacks_keys = known.foreign_keys is None or any(key.prefixes is None for _name, key in known.keys)
     return lacks_keys and found != known
-
-
-def _lower(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()

@@ -1,0 +1,99 @@
+"""A table of the source as the book knows it: as its definitions say it, or as the relay recorded it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple
+
+from protocol.sql.engines import has_transactions
+from relay.schema_history.tables.source_table import Column, Table, TableName
+from relay.source_tables.table_facts import facts_of, table_of_facts
+
+TableKind = Literal["table", "sequence"]
+SEQUENCE: Final = "SEQUENCE"
+VERSIONED: Final = "SYSTEM VERSIONED"
+"""`Table.type`, as information_schema of a MariaDB has it."""
+UNKNOWN_ENGINE: Final = "?"
+"""The table exists, and its engine is not known."""
+
+
+class KnownTable(NamedTuple):
+    """table: without columns if these are not known. For a MariaDB's view its columns are in the order and with the names that replicas
+    have, with the types of the source's definition: `json`, `uuid`, `vector(3)`, `time(3)`; its keys are the source's.
+
+    is_plain: of columns that are not known, none differs on the replicas. is_recorded: the table is from before the archive, and the
+    source reported it: it is not known which columns replicas have, so rows are read by their own Table_maps. default_engine: of the
+    server that created it, if the statement names no engine. since_create: the archive contains its CREATE TABLE, so all its triggers
+    are known. references_known: no table from before the archive can refer to it. temporary: it belongs to one session.
+    """
+
+    table: Table
+    is_plain: bool = False
+    is_recorded: bool = False
+    default_engine: str = ""
+    since_create: bool = False
+    references_known: bool = False
+    temporary: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """In their order; empty: not known."""
+        return self.table.columns
+
+    @property
+    def engine(self) -> str:
+        """As the statement names it; "": it names none."""
+        return self.table.engine
+
+    @property
+    def kind(self) -> TableKind:
+        """A sequence has rows that replicas do not get."""
+        return "sequence" if self.table.type == SEQUENCE else "table"
+
+    @property
+    def is_versioned(self) -> bool:
+        """Whether it has system versioning."""
+        return self.table.type == VERSIONED
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether a statement says something of its engine: of a table from before the archive an ALTER may say only the rest."""
+        return self.since_create or bool(self.engine)
+
+    @property
+    def keeps_rollbacks(self) -> bool | None:
+        """Whether the source's table keeps what is rolled back; None: not known."""
+        transactions = has_transactions(self.engine or self.default_engine)
+        return None if transactions is None else not transactions
+
+    def is_same(self, other: "KnownTable | None") -> bool:
+        """Whether the two are equal, also in what `Table` does not compare."""
+        return (
+            self == other
+            and self.table.type == other.table.type
+            and [key.generated for _name, key in self.table.keys] == [key.generated for _name, key in other.table.keys]
+        )
+
+    def kept(self) -> list[Any]:
+        """For JSON, the same for the same table; `known_table_of` is the inverse."""
+        generated = {name: key.generated for name, key in self.table.keys if key.generated is not None}
+        return [facts_of(self.table), generated, *self[1:]]
+
+
+def known_table_of(kept: Sequence[Any]) -> KnownTable:
+    """The table that `KnownTable.kept` describes. Raises: ValueError, KeyError, TypeError, AttributeError."""
+    facts, generated, *flags = kept
+    table = table_of_facts(facts)
+    keys = tuple((name, replace(key, generated=generated.get(name))) for name, key in table.keys)
+    return KnownTable(replace(table, keys=keys), *flags)
+
+
+def sequence(name: TableName) -> KnownTable:
+    """What CREATE SEQUENCE creates."""
+    return KnownTable(Table(*name, type=SEQUENCE))
+
+
+def recorded(table: Table) -> KnownTable:
+    """A table from before the archive, as the source reported it, with all its triggers (it has none) and all that refers to it."""
+    if table.type == SEQUENCE:
+        table = Table(table.schema, table.name, type=SEQUENCE)
+    return KnownTable(table, is_recorded=True, since_create=True, references_known=True)

@@ -1,0 +1,513 @@
+"""Which tables exist at one place of the source's binlogs, and what they are."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from protocol.sql.engines import takes_foreign_keys
+from relay.schema_history.tables.altered_keys import renamed_foreign_keys
+from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
+from relay.source_tables.known_table import KnownTable, known_table_of, recorded
+from relay.source_tables.names import in_lower_case
+from relay.source_tables.programs import VIEW, KnownProgram, ProgramName, known_program_of
+from relay.source_tables.references import References
+
+KEPT_VERSION: Final = 1
+"""Of `SourceTables.state`; docs/ARCHITECTURE.md describes it."""
+_MOST_TEMPORARY: Final = 10_000
+_MOST_NAMES: Final = 100_000
+"""Names of absent or doubtful tables and of schemas that are kept: where a table is created and dropped each night, they add up."""
+
+_Change = tuple[dict[Any, Any], Any, Any]
+
+
+class KeptTablesUnreadable(ValueError):
+    """What was kept of the tables has another version, or is damaged."""
+
+
+class SourceTables:
+    """A table is known, absent, or doubtful: then it is not known whether it exists. Every change can be taken back.
+
+    Names that differ in case alone: a server with lower_case_table_names takes them for one table, and no binlog says which setting its
+    source has. A CREATE that succeeded makes another table than one that is known to exist. A name that does not exist, in a schema all
+    of whose tables are known, means the only one that differs in case. Whatever else happens to such a name makes the others doubtful.
+    """
+
+    certain: ClassVar[bool] = True
+    """Whether a foreign key that may have changed counts as unknown; else it counts as if it were still there."""
+    notes_absent: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._newest_lineage = 0
+        self._touched: dict[TableName, None] = {}
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._journal: list[_Change] | None = None
+        """By dictionary and key what was there before; None: nothing can be taken back."""
+        self._tables: dict[TableName, KnownTable] = {}
+        self._alike: dict[TableName, dict[TableName, None]] = {}
+        """The names of these by the name in lower case."""
+        self._absent: dict[TableName, bool] = {}
+        """Of schemas that are not complete."""
+        self._doubtful: dict[TableName, bool] = {}
+        """Of schemas that are complete."""
+        self._doubtful_words: dict[TableName, bool] = {}
+        """As `_doubtful`, in lower case: words of statements that nobody understands."""
+        self._complete: dict[str, bool] = {}
+        """Schemas that the archive's statements created, or dropped (False): all of their tables are known, or doubtful."""
+        self._charsets: dict[str, CharsetDefault] = {}
+        """Of new tables in a schema."""
+        self._temporary: dict[tuple[int, str, str], KnownTable] = {}
+        """(connection, schema, table), the oldest first."""
+        self._programs: dict[ProgramName, KnownProgram] = {}
+        self._set_off: dict[TableName, list[KnownProgram]] | None = None
+        """These by the name that sets them off, in lower case; None: to be worked out."""
+        self._referring: dict[TableName, dict[TableName, None]] = {}
+        """Tables, in lower case, to those whose foreign keys named them once."""
+        self._references: References | None = None
+        """Of all tables, changed with them; None: nobody asked."""
+        self.lineages: dict[TableName, int] = {}
+        """Which tables were derived from one another: what is wrong with one of them is wrong with all."""
+        self._rows: dict[TableName, str] = {}
+        self._state: bytes | None = b""
+        self.changes = object()
+        """Another one after each change, but of temporary tables: those come and go, and nothing that is made of all tables depends on
+        them."""
+
+    # ---- what is known ----
+
+    def get(self, name: TableName) -> KnownTable | None:
+        """None: the table is absent or doubtful, or not known at all."""
+        return self._tables.get(self._resolved(name))
+
+    def table(self, name: TableName) -> Table | None:
+        """As `get`; None also where its columns are not known, and for a sequence."""
+        known = self.get(name)
+        return known.table if known is not None and known.columns else None
+
+    def exact(self, name: TableName) -> Table | None:
+        """As `table`, by the name as it is."""
+        known = self._tables.get(name)
+        return known.table if known is not None and known.columns else None
+
+    def tables(self) -> Iterator[tuple[TableName, Table]]:
+        """All whose columns are known."""
+        return ((name, known.table) for name, known in self._tables.items() if known.columns)
+
+    def exists(self, name: TableName) -> bool | None:
+        """Whether there is a table, a sequence or a view of that name; None: not known."""
+        if name in self._tables or (VIEW, *name) in self._programs:
+            return True
+        if name in self._absent:
+            return False
+        if self._is_doubtful(name) or self._resolved(name) != name:
+            return None
+        return False if name[0] in self._complete else None
+
+    def _is_doubtful(self, name: TableName) -> bool:
+        return name in self._doubtful or (name[0], name[1].lower()) in self._doubtful_words
+
+    def _resolved(self, name: TableName) -> TableName:
+        """The table that a statement means by a name of a table that exists."""
+        if name in self._tables or name in self._absent or (VIEW, *name) in self._programs or self._is_doubtful(name):
+            return name
+        alike = self._alike.get(in_lower_case(name), ())
+        found = next(iter(alike), name)
+        return found if len(alike) == 1 and found[0] in self._complete else name
+
+    def charset_of(self, schema: str) -> CharsetDefault:
+        """Of new tables that name none; ("", ""): not known."""
+        return self._charsets.get(schema, ("", ""))
+
+    @property
+    def charsets(self) -> dict[str, CharsetDefault]:
+        """The same of each schema of which it is known."""
+        return dict(self._charsets)
+
+    def is_temporary(self, thread_id: int, name: TableName) -> bool:
+        """Whether a name means a temporary table of the session."""
+        return (thread_id, *name) in self._temporary
+
+    @property
+    def temporary(self) -> frozenset[tuple[int, TableName]]:
+        """The temporary tables, each with its connection."""
+        return frozenset((thread, (schema, name)) for thread, schema, name in self._temporary)
+
+    @property
+    def references(self) -> References:
+        """Which tables refer to which, as far as their definitions are known."""
+        if self._references is None:
+            self._references = References({name: _keys_of(known) for name, known in self._tables.items()})
+        return self._references
+
+    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
+        """Views, functions and procedures of that name, and the triggers of a table of that name, in any case."""
+        if self._set_off is None:
+            self._set_off = {}
+            for _key, program in sorted(self._programs.items()):
+                self._set_off.setdefault(in_lower_case(program.set_off_with), []).append(program)
+        return self._set_off.get(in_lower_case(name), ())
+
+    def take_touched(self) -> set[TableName]:
+        """The tables that changed, or became doubtful, since the last call."""
+        touched, self._touched = set(self._touched), {}
+        return touched
+
+    # ---- tables ----
+
+    def put(self, name: TableName, known: KnownTable, *, is_new: bool = False) -> None:
+        """The table exists, and is this one. is_new: a statement created it, which would have failed if it had existed."""
+        if not is_new and name not in self._tables:
+            self._doubt_alike(name)
+        self._set(self._absent, name, None)
+        self._set(self._doubtful, name, None)
+        self._set(self._tables, name, known)
+        self._touched[name] = None
+
+    def remove(self, name: TableName, *, if_exists: bool = False) -> None:
+        """The table, view or sequence does not exist. if_exists: it may not have existed before."""
+        meant = self._resolved(name)
+        if meant not in self._tables:
+            self._doubt_alike(meant)
+        elif meant != name and if_exists:
+            self.doubt(meant)
+            return
+        self._move_triggers(meant, None)
+        self._remove(meant)
+
+    def _remove(self, name: TableName) -> None:
+        self._set(self._tables, name, None)
+        self._set(self._doubtful, name, None)
+        is_certain = name[0] in self._complete and not self._is_doubtful(name)
+        self._set(self._absent, name, True if self.notes_absent and not is_certain else None)
+        self._touched[name] = None
+        self._bound_names()
+
+    def forget(self, name: TableName) -> None:
+        """The table is doubtful, and so are those whose names differ in case."""
+        if name not in self._tables:
+            self._doubt_alike(name)
+        self.doubt(name)
+
+    def doubt(self, name: TableName) -> None:
+        """As `forget`, and the others stay as they are known."""
+        self._set(self._tables, name, None)
+        self._set(self._absent, name, None)
+        self._set(self._doubtful, name, True if name[0] in self._complete else None)
+        self._touched[name] = None
+        self._bound_names()
+
+    def _doubt_alike(self, name: TableName) -> None:
+        for other in [other for other in self._alike.get(in_lower_case(name), ()) if other != name]:
+            self.doubt(other)
+
+    def _bound_names(self) -> None:
+        """Of too many, it is not known any more which tables are absent."""
+        names = (self._absent, self._doubtful, self._doubtful_words, self._complete)
+        if max(len(which) for which in names) > _MOST_NAMES:
+            for which in names:
+                for key in list(which):
+                    self._set(which, key, None)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """The table or view has another name; one that is not known stays so."""
+        old = self._resolved(old)
+        views = [one for one in self.programs_behind(old) if one.name[0] == VIEW]
+        if old not in self._tables and len(views) == 1:
+            self.put_program(views[0].name, None)
+            self.put_program((VIEW, *new), views[0]._replace(name=(VIEW, *new)))
+            return
+        known, lineage = self._tables.get(old), self.lineages.get(old)
+        self._move_triggers(old, new)
+        if known is None:
+            self.remove(old)
+            self.forget(new)
+            if self.certain:
+                self.doubt_references(old)
+            else:
+                self._follow(old, "", new)
+            return
+        self._remove(old)
+        foreign = renamed_foreign_keys(known.table, new[1])
+        moved = replace(known.table, schema=new[0], name=new[1], foreign_keys=foreign)
+        self.put(new, known._replace(table=moved), is_new=True)
+        if lineage is not None:
+            self.lineages[new] = lineage
+        self._follow(old, known.engine, new)
+
+    def _follow(self, old: TableName, engine: str, new: TableName) -> None:
+        self.refer_to(old, engine, lambda key: replace(key, schema=new[0], table=new[1]))
+
+    def note_recorded(self, tables: Iterable[Table]) -> None:
+        """The source reported these tables from before the archive, with all that refers to them; what is known of one stays."""
+        for table in tables:
+            name = (table.schema, table.name)
+            known = self._tables.get(name)
+            if known is None or not (known.columns or known.kind == "sequence" or known.since_create):
+                self.put(name, recorded(table))
+
+    def new_lineage(self, name: TableName) -> None:
+        """The table is derived from no other."""
+        self._newest_lineage += 1
+        self.lineages[name] = self._newest_lineage
+
+    # ---- foreign keys ----
+
+    def _children(self, parent: TableName) -> list[TableName]:
+        """The known tables whose foreign keys refer to one, whatever the case of its name."""
+        lower = in_lower_case(parent)
+        referring = self._referring.get(lower, {})
+        found = [one for one in referring if one in self._tables and lower in self._tables[one].table.parents]
+        if referring:
+            self._referring[lower] = dict.fromkeys(found)
+        return found
+
+    def doubt_references(self, parent: TableName) -> None:
+        """A table may have another name now, or its columns: what refers to it is not known."""
+        for child in self._children(parent):
+            self._put_keys(child, None)
+
+    def refer_to(self, parent: TableName, engine: str, change: Callable[[ForeignKey], ForeignKey]) -> None:
+        """Foreign keys that refer to a table change with it. Those that name it in another case may refer to another table.
+
+        engine: of the table. A foreign key may refer to a table that is none of InnoDB: it means one that was removed.
+        """
+        if not takes_foreign_keys(engine):
+            return
+        lower = in_lower_case(parent)
+        for child in self._children(parent):
+            foreign = self._tables[child].table.foreign_keys or ()
+            about = [
+                (one.schema, one.table) for _name, one in foreign if in_lower_case((one.schema, one.table)) == lower
+            ]
+            if self.certain and any(name != parent for name in about):
+                self._put_keys(child, None)
+            else:
+                self._put_keys(
+                    child,
+                    tuple((name, change(one) if (one.schema, one.table) in about else one) for name, one in foreign),
+                )
+
+    def _put_keys(self, name: TableName, foreign: tuple[tuple[str, ForeignKey], ...] | None) -> None:
+        known = self._tables[name]
+        self.put(name, known._replace(table=replace(known.table, foreign_keys=foreign)))
+
+    # ---- schemas ----
+
+    def create_schema(self, schema: str) -> None:
+        """CREATE DATABASE that succeeded: it has no tables."""
+        self.drop_schema(schema)
+        self._set(self._complete, schema, True)
+
+    def drop_schema(self, schema: str) -> None:
+        """DROP DATABASE: it has no tables any more."""
+        for name in [name for name in self._tables if name[0] == schema]:
+            self._set(self._tables, name, None)
+            self._touched[name] = None
+        for which in (self._absent, self._doubtful, self._doubtful_words):
+            for name in [name for name in which if name[0] == schema]:
+                self._set(which, name, None)
+        for key, program in list(self._programs.items()):
+            if schema in (key[1], program.set_off_with[0]):
+                self.put_program(key, None)
+        self._set(self._charsets, schema, None)
+        self._set(self._complete, schema, False)
+
+    def schema_exists(self, schema: str) -> bool | None:
+        """Whether a statement of the archive created it, or dropped it (False); None: not known."""
+        return self._complete.get(schema)
+
+    def note_charset(self, schema: str, default: CharsetDefault) -> None:
+        """New tables of the schema have it from now on; ("", ""): that is not known."""
+        self._set(self._charsets, schema, default if default[0] else None)
+
+    # ---- temporary tables ----
+
+    def put_temporary(self, thread_id: int, name: TableName, known: KnownTable) -> None:
+        """A session created it. If there are too many, the oldest is dropped from the book: what its name means is doubtful."""
+        self.drop_temporary(thread_id, name)
+        while len(self._temporary) >= _MOST_TEMPORARY:
+            thread, *oldest = next(iter(self._temporary))
+            self.drop_temporary(thread, (oldest[0], oldest[1]))
+            self.forget((oldest[0], oldest[1]))
+        self._set(self._temporary, (thread_id, *name), known._replace(temporary=True))
+
+    def drop_temporary(self, thread_id: int, name: TableName) -> bool:
+        """Whether a session had it; it does not exist any more."""
+        had = (thread_id, *name) in self._temporary
+        self._set(self._temporary, (thread_id, *name), None)
+        return had
+
+    def note_temporary(self, tables: Iterable[tuple[int, TableName]]) -> None:
+        """These temporary tables exist."""
+        for thread_id, name in sorted(tables):
+            self.put_temporary(thread_id, name, KnownTable(Table(*name)))
+
+    def source_started(self) -> None:
+        """The source was started: it has no temporary tables."""
+        for key in list(self._temporary):
+            self._set(self._temporary, key, None)
+
+    # ---- programs ----
+
+    def put_program(self, name: ProgramName, program: KnownProgram | None) -> None:
+        """A view, a trigger or a routine is this one; None: it does not exist."""
+        self._set(self._programs, name, program)
+
+    def _move_triggers(self, table: TableName, other: TableName | None) -> None:
+        """The table has another name; None: it does not exist, nor do its triggers."""
+        for program in [one for one in self.programs_behind(table) if one.table == table]:
+            self.put_program(program.name, None if other is None else program._replace(table=other))
+
+    # ---- what nobody understands ----
+
+    def clear(self) -> None:
+        """Nothing is known."""
+        touched = {**self._touched, **dict.fromkeys(self._tables)}
+        self._begin_anew()
+        self._touched = touched
+
+    def forget_words(self, words: Iterable[str] | None) -> None:
+        """A statement that nobody understands contains these words, in lower case, that may name tables or schemas; None: any."""
+        if words is None:
+            self.clear()
+            return
+        found = set(words)
+        for schema in self._complete:
+            for word in found:
+                self._set(self._doubtful_words, (schema, word), True)
+        for name in [name for name in (*self._tables, *self._absent) if name[1].lower() in found]:
+            self.forget(name)
+        if self.certain:
+            for parent in [parent for parent in self._referring if parent[1] in found]:
+                self.doubt_references(parent)
+        for schema in [schema for schema in self._charsets if schema.lower() in found]:
+            self._set(self._charsets, schema, None)
+        self._bound_names()
+
+    # ---- every change ----
+
+    def begin(self) -> None:
+        """From here on changes can be taken back: what is learned from a transaction that may turn out not to count."""
+        self._journal = []
+
+    def keep(self) -> None:
+        """What was learned stays."""
+        self._journal = None
+
+    def take_back(self) -> None:
+        """What was learned since `begin` is forgotten."""
+        journal, self._journal = self._journal or [], None
+        for which, key, before in reversed(journal):
+            self._set(which, key, before)
+
+    def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
+        """The only place where anything changes; None: it is removed."""
+        before = which.get(key)
+        if before.is_same(value) if isinstance(before, KnownTable) else before == value:
+            return
+        if self._journal is not None:
+            self._journal.append((which, key, before))
+        self._state = None
+        if which is not self._temporary:
+            self.changes = object()
+        if value is None:
+            del which[key]
+        else:
+            which[key] = value
+        if which is self._tables:
+            self._table_changed(key, before, value)
+        elif which is self._programs:
+            self._set_off = None
+
+    def _table_changed(self, name: TableName, before: KnownTable | None, after: KnownTable | None) -> None:
+        self._rows.pop(name, None)
+        lower = in_lower_case(name)
+        if after is None:
+            self.lineages.pop(name, None)
+            del self._alike[lower][name]
+            if not self._alike[lower]:
+                del self._alike[lower]
+        else:
+            self._alike.setdefault(lower, {})[name] = None
+            for parent in after.table.parents:
+                self._referring.setdefault(parent, {})[name] = None
+        if self._references is not None:
+            self._references.change(name, _keys_of(before), _keys_of(after))
+
+    # ---- as it is kept ----
+
+    def state(self) -> bytes:
+        """All that is known, but for lineages; the same knowledge gives the same bytes, and nothing b""."""
+        if self._state is None:
+            self._state = self._written()
+        return self._state
+
+    def _written(self) -> bytes:
+        facts: dict[str, Any] = {
+            "charsets": sorted(self._charsets.items()),
+            "complete": sorted(self._complete.items()),
+            "absent": sorted(self._absent),
+            "doubtful": sorted(self._doubtful),
+            "doubtful_words": sorted(self._doubtful_words),
+            "temporary": [[*key, known.kept()] for key, known in self._temporary.items()],
+            "programs": [program.kept() for _name, program in sorted(self._programs.items())],
+        }
+        if not (self._tables or any(facts.values())):
+            return b""
+        for name, known in self._tables.items():
+            if name not in self._rows:
+                self._rows[name] = _json(known.kept())
+        head = _json({"version": KEPT_VERSION, **facts})
+        return "\n".join([head, *(self._rows[name] for name in sorted(self._tables))]).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Knows what `state` says and nothing else; b"": nothing. Raises: KeptTablesUnreadable."""
+        if self._state == state:
+            return
+        self._begin_anew()
+        if not state:
+            return
+        try:
+            self._read(state)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            self._begin_anew()
+            raise KeptTablesUnreadable(f"what was kept of the source's tables cannot be read: {error}") from error
+        self._state = state
+
+    def _read(self, state: bytes) -> None:
+        first, *rows = state.decode().split("\n")
+        facts = json.loads(first)
+        if facts["version"] != KEPT_VERSION:
+            raise ValueError(f"its version is {facts['version']}, and this program reads version {KEPT_VERSION}")
+        self._charsets = {schema: (charset, collation) for schema, (charset, collation) in facts["charsets"]}
+        self._complete = dict(facts["complete"])
+        for which, kept in (
+            (self._absent, "absent"),
+            (self._doubtful, "doubtful"),
+            (self._doubtful_words, "doubtful_words"),
+        ):
+            for schema, name in facts[kept]:
+                which[schema, name] = True
+        for thread_id, schema, name, known in facts["temporary"]:
+            self._temporary[thread_id, schema, name] = known_table_of(known)
+        for program in map(known_program_of, facts["programs"]):
+            self._programs[program.name] = program
+        for row in rows:
+            known = known_table_of(json.loads(row))
+            name = (known.table.schema, known.table.name)
+            self._tables[name] = known
+            self._table_changed(name, None, known)
+            self._rows[name] = row
+
+
+def _keys_of(known: KnownTable | None) -> list[ForeignKey]:
+    if known is None or not known.table.foreign_keys or not takes_foreign_keys(known.engine):
+        return []
+    return [key for _name, key in known.table.foreign_keys]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,53 @@
+"""Tables from before the archive that a group is about: the rules ask for what the relay recorded of them, and go on."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import OF_ONE_CONNECTION
+from relay.schema_history.tables.source_table import Table, TableName
+from relay.view.rules.group import OutGroup, SourceGroup
+from relay.view.stops.stop_reason import TableUnknown
+
+_QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
+
+
+class TablesBefore(Protocol):
+    """Tables that existed before the archive."""
+
+    def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
+        """The table as it is for a statement at this place, and all that refer to it; none of them has triggers. None: that is not
+        known for certain.
+
+        Raises: OSError.
+        """
+
+
+def plan_with_recorded(
+    plan: Callable[[SourceGroup], list[OutGroup]],
+    group: SourceGroup,
+    before: TablesBefore | None,
+    note: Callable[[Iterable[Table]], None],
+) -> list[OutGroup]:
+    """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, given
+    to `note`, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
+
+    Raises: CannotBeKept; OSError.
+    """
+    asked: set[TableName] = set()
+    while True:
+        try:
+            return plan(group)
+        except TableUnknown as stopped:
+            if before is None or stopped.table in asked or _names_temporary(group):
+                raise
+            found = before.around(stopped.table, group.file, group.start)
+            if found is None:
+                raise
+            asked.add(stopped.table)
+            note(found)
+
+
+def _names_temporary(group: SourceGroup) -> bool:
+    """Whether the table may be a temporary one, of which no statement of the archive tells."""
+    return any(event.type in _QUERIES and event.flags & OF_ONE_CONNECTION for event in group.events)
