@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from protocol.charsets import TextEncoding
-from protocol.result_columns import Column, ColumnType
+from protocol.result_columns import AnswerColumn, ColumnType
 from protocol.wire import lenenc_bytes
 
 _RESERVED_BITS: Final = 2
@@ -17,7 +17,7 @@ _LONGLONG_MASK: Final = (1 << 64) - 1
 _MOMENTS: Final = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
 
-def binary_row(row: Sequence[str | int | None], columns: Sequence[Column], encoding: TextEncoding) -> bytes:
+def binary_row(row: Sequence[str | int | None], columns: Sequence[AnswerColumn], encoding: TextEncoding) -> bytes:
     """The payload of one row."""
     nulls = bytearray((len(columns) + _RESERVED_BITS + 7) // 8)
     values = bytearray()
@@ -29,7 +29,7 @@ def binary_row(row: Sequence[str | int | None], columns: Sequence[Column], encod
     return b"\0" + bytes(nulls) + bytes(values)
 
 
-def _value(value: str | int, column: Column, encoding: TextEncoding) -> bytes:
+def _value(value: str | int, column: AnswerColumn, encoding: TextEncoding) -> bytes:
     if column.kind is ColumnType.LONG:
         return struct.pack("<I", int(value) & _LONG_MASK)
     if column.kind is ColumnType.LONGLONG:

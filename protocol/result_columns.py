@@ -38,7 +38,7 @@ _NULLABLE: Final = ColumnFlag(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AnswerColumn:
     """One column's definition.
 
     `length`: in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.

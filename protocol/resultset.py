@@ -8,7 +8,7 @@ from typing import Final
 from protocol.binary_rows import binary_row
 from protocol.charsets import TextEncoding
 from protocol.packets import STATUS_AUTOCOMMIT, eof_payload
-from protocol.result_columns import Column as Column
+from protocol.result_columns import AnswerColumn as AnswerColumn
 from protocol.result_columns import ColumnFlag as ColumnFlag
 from protocol.result_columns import ColumnType as ColumnType
 from protocol.show_columns import NO_TEXT
@@ -28,7 +28,7 @@ class Rows:
     values are, else of text.
     """
 
-    columns: tuple[Column | str, ...]
+    columns: tuple[AnswerColumn | str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
     @property
@@ -59,16 +59,16 @@ def result_payloads(
     return payloads
 
 
-def _guessed(name: str, values: Sequence[Value]) -> Column:
+def _guessed(name: str, values: Sequence[Value]) -> AnswerColumn:
     if name in NO_TEXT:
         return NO_TEXT[name]
     if values and all(isinstance(value, int) for value in values):
-        return Column.number(name, 21, signed=True)
-    return Column.text(name, 1024, nullable=True)
+        return AnswerColumn.number(name, 21, signed=True)
+    return AnswerColumn.text(name, 1024, nullable=True)
 
 
-def column_payload(column: Column, encoding: TextEncoding) -> bytes:
-    """Column definition: catalog, schema, table, original table, name, original name | 0x0c, charset u16, length u32,
+def column_payload(column: AnswerColumn, encoding: TextEncoding) -> bytes:
+    """A column definition: catalog, schema, table, original table, name, original name | 0x0c, charset u16, length u32,
     type u8, flags u16, decimals u8, filler u16."""
     table = lenenc_bytes(column.table.encode())
     names = lenenc_bytes(b"def") + lenenc_bytes(column.schema.encode()) + table + table

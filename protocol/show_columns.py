@@ -5,7 +5,7 @@ Source: column definitions of MySQL 5.6.24 and 9.7.4, MariaDB 10.11.18 and 11.8.
 
 from typing import Final
 
-from protocol.result_columns import Column, ColumnFlag, ColumnType
+from protocol.result_columns import AnswerColumn, ColumnFlag, ColumnType
 
 _LONG: Final = (
     "Auto_Position", "Connect_Retry", "Executed_log_entries", "Get_Source_public_key", "Get_master_public_key",
@@ -23,18 +23,18 @@ _THREE_DECIMALS: Final = ("Progress", "Slave_heartbeat_period")
 _TIMES: Final = ("Master_last_event_time", "Slave_last_event_time")
 _NOT_NULL: Final = ColumnFlag.NOT_NULL | ColumnFlag.BINARY
 
-NO_TEXT: Final[dict[str, Column]] = {
+NO_TEXT: Final[dict[str, AnswerColumn]] = {
     column.name: column
     for column in (
-        *(Column.number(name, 10, big=False) for name in _LONG),
-        *(Column.number(name, 20) for name in _LONGLONG),
-        Column.number("Id", 21, signed=True),
-        Column.number("Time", 7, big=False, signed=True),
-        Column.number("SQL_Remaining_Delay", 8, nullable=True, big=False),
-        Column.number("Master_Slave_time_diff", 10, nullable=True, big=False),
-        Column.number("Seconds_Behind_Master", 20, nullable=True),
-        Column.number("Seconds_Behind_Source", 20, nullable=True),
-        *(Column(name, ColumnType.DOUBLE, 10, _NOT_NULL, 3, is_text=False) for name in _THREE_DECIMALS),
-        *(Column(name, ColumnType.DATETIME, 19, ColumnFlag.BINARY, 0, is_text=False) for name in _TIMES),
+        *(AnswerColumn.number(name, 10, big=False) for name in _LONG),
+        *(AnswerColumn.number(name, 20) for name in _LONGLONG),
+        AnswerColumn.number("Id", 21, signed=True),
+        AnswerColumn.number("Time", 7, big=False, signed=True),
+        AnswerColumn.number("SQL_Remaining_Delay", 8, nullable=True, big=False),
+        AnswerColumn.number("Master_Slave_time_diff", 10, nullable=True, big=False),
+        AnswerColumn.number("Seconds_Behind_Master", 20, nullable=True),
+        AnswerColumn.number("Seconds_Behind_Source", 20, nullable=True),
+        *(AnswerColumn(name, ColumnType.DOUBLE, 10, _NOT_NULL, 3, is_text=False) for name in _THREE_DECIMALS),
+        *(AnswerColumn(name, ColumnType.DATETIME, 19, ColumnFlag.BINARY, 0, is_text=False) for name in _TIMES),
     )
 }

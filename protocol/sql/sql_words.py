@@ -1,5 +1,6 @@
 """Looks for words in a statement, by their places among its tokens."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -29,6 +30,10 @@ class SqlWords:
             if token.upper:
                 places.setdefault(token.upper, []).append(index)
         return places
+
+    def index_at(self, place: int) -> int:
+        """Return the word that begins at or first after a place in the text."""
+        return bisect_left(self.words, place, key=lambda word: word.start)
 
     def word(self, index: int) -> str:
         """Return the keyword, unquoted name or symbol at `index`, in upper case; "" for anything else, and outside."""

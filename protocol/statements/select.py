@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements.answers import Answer, Done
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
@@ -32,7 +32,7 @@ def select(statement: Statement, captured: Captured) -> Answer:
         tokens = tokens[1:]
     if _asks_for_quorum(statement, tokens):
         kind = ColumnFlag.NOT_NULL
-        column = Column("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
+        column = AnswerColumn("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
         return Rows((column,), ((_NO_QUORUM,),))
     if limit and (calls := lock_calls(statement, tokens)) is not None:
         return UseLocks(calls)
@@ -84,7 +84,7 @@ def _without_tables(statement: Statement, tokens: Sequence[Token], *, limit: boo
     items = _without_table(statement, tokens)
     if limit and (asked := _gtid_position(statement, items)) is not None:
         return asked
-    columns: list[Column] = []
+    columns: list[AnswerColumn] = []
     row: list[Value] = []
     for item in statement.split(items):
         expression, label = _labelled(statement, item)

@@ -4,7 +4,7 @@ from typing import Final
 
 from protocol.charsets import CHARACTER_SETS, NAMED_COLLATIONS, charset_of_collation
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.resultset import Column, Rows, Value
+from protocol.resultset import AnswerColumn, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
@@ -13,26 +13,26 @@ from protocol.statements.session.refusals import shown
 from protocol.statements.session.session import default_collation, has_collation
 
 _ENGINES: Final = (
-    Column.text("Engine", 64),
-    Column.text("Support", 8),
-    Column.text("Comment", 80),
-    *(Column.text(name, 3, nullable=True) for name in ("Transactions", "XA", "Savepoints")),
+    AnswerColumn.text("Engine", 64),
+    AnswerColumn.text("Support", 8),
+    AnswerColumn.text("Comment", 80),
+    *(AnswerColumn.text(name, 3, nullable=True) for name in ("Transactions", "XA", "Savepoints")),
 )
 _PLUGINS: Final = (
-    Column.text("Name", 64),
-    Column.text("Status", 10),
-    Column.text("Type", 80),
-    Column.text("Library", 64, nullable=True),
-    Column.text("License", 80),
+    AnswerColumn.text("Name", 64),
+    AnswerColumn.text("Status", 10),
+    AnswerColumn.text("Type", 80),
+    AnswerColumn.text("Library", 64, nullable=True),
+    AnswerColumn.text("License", 80),
 )
 _COLLATIONS: Final = (
-    Column.text("Collation", 64),
-    Column.text("Charset", 64),
-    Column.number("Id", 11, signed=True),
-    Column.text("Default", 3),
-    Column.text("Compiled", 3),
-    Column.number("Sortlen", 3, signed=True),
-    Column.text("Pad_attribute", 9),
+    AnswerColumn.text("Collation", 64),
+    AnswerColumn.text("Charset", 64),
+    AnswerColumn.number("Id", 11, signed=True),
+    AnswerColumn.text("Default", 3),
+    AnswerColumn.text("Compiled", 3),
+    AnswerColumn.number("Sortlen", 3, signed=True),
+    AnswerColumn.text("Pad_attribute", 9),
 )
 _WITHOUT_PADDING: Final = ("binary", "_0900_")
 _MAX_LABEL_BYTES: Final = 256
@@ -89,4 +89,4 @@ def show_grants(statement: Statement, captured: Captured) -> Answer:
     quote = "`" if facts.is_mysql_8 or (facts.is_mariadb and facts.version_numbers >= (10, 4)) else "'"
     account = "@".join(quote + part + quote for part in (session.user, session.account_host))
     label = shown(f"Grants for {session.user}@{session.account_host}", _MAX_LABEL_BYTES)
-    return Rows((Column.text(label, 1024),), ((f"GRANT {', '.join(privileges)} ON *.* TO {account}",),))
+    return Rows((AnswerColumn.text(label, 1024),), ((f"GRANT {', '.join(privileges)} ON *.* TO {account}",),))

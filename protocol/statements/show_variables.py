@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from protocol.resultset import Column, ColumnFlag, Rows, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
@@ -21,7 +21,7 @@ _NULLABLE: Final = ColumnFlag(0)
 _STEPS_A_VARIABLE: Final = 100
 
 
-def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) -> tuple[Column, Column]:
+def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) -> tuple[AnswerColumn, AnswerColumn]:
     """The columns of SHOW VARIABLES and SHOW STATUS, as a source of this kind describes them. `what`: VARIABLES, STATUS."""
     no_default = _NOT_NULL | ColumnFlag.NO_DEFAULT_VALUE
     scope = "global" if is_global else "session"
@@ -32,7 +32,7 @@ def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) ->
         schema, table = "information_schema", f"SESSION_{what}" if facts.is_mariadb else what
         originals = ("VARIABLE_NAME", "VARIABLE_VALUE")
         flags, length = ((no_default, no_default), 4096) if facts.is_mariadb else ((_NOT_NULL, _NULLABLE), 1024)
-    shared = Column("", decimals=0, schema=schema, table=table)
+    shared = AnswerColumn("", decimals=0, schema=schema, table=table)
     return (
         replace(shared, name="Variable_name", length=64, flags=flags[0], original_name=originals[0]),
         replace(shared, name="Value", length=length, flags=flags[1], original_name=originals[1]),

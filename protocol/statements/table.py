@@ -7,7 +7,7 @@ keep the connection.
 from collections.abc import Callable
 from typing import Final
 
-from protocol.resultset import Column, Rows
+from protocol.resultset import AnswerColumn, Rows
 from protocol.statements.answers import Answer, Done
 from protocol.statements.binlog_statements import (
     flush,
@@ -65,9 +65,9 @@ def _show_warnings(statement: Statement, captured: Captured) -> Answer:
     only_errors = statement.tokens[1].is_word("ERRORS")
     notices = [item for item in statement.session.notices if item.level == "Error" or not only_errors]
     columns = (
-        Column.text("Level", 7),
-        Column.number("Code", 5 if statement.session.facts.is_mysql_8 else 4, big=False),
-        Column.text("Message", 512),
+        AnswerColumn.text("Level", 7),
+        AnswerColumn.number("Code", 5 if statement.session.facts.is_mysql_8 else 4, big=False),
+        AnswerColumn.text("Message", 512),
     )
     return Rows(columns, tuple((item.level, item.number, item.message) for item in notices))
 

@@ -11,7 +11,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
-from protocol.resultset import Column, ColumnType, Rows
+from protocol.resultset import AnswerColumn, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
@@ -21,7 +21,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.binlog_file.file_bytes import pieces
 from relay.fairness.client_threads import in_turn
 
-_COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)
+_COLUMN: Final = AnswerColumn("", ColumnType.LONG_BLOB, 16777216)
 
 
 async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:

@@ -15,6 +15,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT, FLAGS, HEADER_SIZE, OF_ONE_CONNECTION
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import Table, TableName
 from relay.archive.storage.files import GAP_NAME
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
@@ -28,7 +29,6 @@ from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.table_patterns import readings
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.tables.source_table import Table, TableName
 
 TRANSACTION_COLUMNS: Final = (
     "sequence", "file", "start", "end", "kind", "rolled_back", "closed_by", "last_time", "finding", "finding_position",

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.sql.tables.source_table import ForeignKey, Table, TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.fed_table import unseen_at
 from relay.feed.feed_batch import FeedBatch, TablePart
@@ -15,7 +16,6 @@ from relay.feed.rows.net_changes import literal
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.statements.logged_changes import in_lower_case
-from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 _UNKNOWN: Final = (

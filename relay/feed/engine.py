@@ -9,6 +9,7 @@ from typing import Any, Final
 import duckdb
 
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.places import PositionGone
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
@@ -21,7 +22,6 @@ from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.table_patterns import named_schemas, names_table
-from relay.schema_history.tables.source_table import TableName
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
 

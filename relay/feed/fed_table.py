@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.sql.engines import engine_of, has_transactions
+from protocol.sql.tables.source_table import Table, TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
@@ -45,7 +46,6 @@ from relay.feed.statements.logged_changes import (
     shown,
 )
 from relay.feed.table_patterns import names_table
-from relay.schema_history.tables.source_table import Table, TableName
 
 CURRENT: Final = "current"
 HISTORY: Final = "changes"

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.sql.server_version import version_numbers
+from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop, table_stop
@@ -23,7 +24,6 @@ from relay.feed.statements.logged_changes import (
     rolls_back_in_part,
 )
 from relay.feed.xa_commits import xa_commits
-from relay.schema_history.tables.source_table import TableName
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _CUT: Final = "transaction_cut"

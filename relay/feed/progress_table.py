@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import TableName
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
-from relay.schema_history.tables.source_table import TableName
 
 if TYPE_CHECKING:
     from relay.feed.fed_table import FedTable

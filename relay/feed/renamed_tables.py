@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from protocol.sql.tables.source_table import Table, TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.fed_table import FedTable
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
@@ -23,7 +24,6 @@ from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.rows.lake_columns import lake_columns, lake_key
 from relay.feed.statements.definition_effect import alteration, recreated
 from relay.feed.statements.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
-from relay.schema_history.tables.source_table import Table, TableName
 
 RENAMING: Final = "binlog-relay.rename"
 """Property of a table while names change: the statement's end, the table's version before it, and how stale it was and will be."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.binlog.layout import FIRST_EVENT
+from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch
 from relay.feed.rows.feed_place import FeedPlace
@@ -25,7 +26,6 @@ from relay.feed.rows.net_changes import CHANGES, TableRows, literal
 from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.statements.replacing_statement import HEAD_CHARACTERS, RowsEffect, rows_effect
-from relay.schema_history.tables.source_table import TableName
 
 UNSURE: Final = (
     "an update whose row lacks columns which the source may have changed: with binlog_row_image MINIMAL or NOBLOB, by a REPLACE, or what a "

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 
 _WILD: Final = re.compile(r"[*?[]")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from protocol.sql.control import Control, control_of
+from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.statements.logged_changes import UnseenChange
-from relay.schema_history.tables.source_table import TableName
 
 
 def xa_commits(reading: ArchiveReading, start: FeedPlace, end: FeedPlace) -> list[UnseenChange]:

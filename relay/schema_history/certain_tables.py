@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.logged_definition import LoggedDefinition, definition_of
-from relay.schema_history.schema_facts import DefinedSpan, Place
-from relay.schema_history.schema_record import Line, RecordedSchema
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AlterDatabase,
@@ -27,7 +24,11 @@ from relay.schema_history.tables.ddl_statement import (
     NoTable,
     RenameColumn,
 )
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
+from relay.schema_history.logged_definition import LoggedDefinition, definition_of
+from relay.schema_history.schema_facts import DefinedSpan, Place
+from relay.schema_history.schema_record import Line, RecordedSchema
+from relay.source_tables.names import in_lower_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class CertainTables:
             if table is None or key[1].lower() in named or key in told.tables:
                 return None
             found[key] = table
-            parent = (key[0].lower(), key[1].lower())
+            parent = in_lower_case(key)
             wanted += [(one.schema, one.name) for one in standing if parent in one.parents]
         return list(found.values())
 

@@ -15,8 +15,8 @@ from protocol.sql.kind import StatementKind, kind_of
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
-    from relay.schema_history.tables.ddl_statement import Statement
-    from relay.schema_history.tables.server_dialect import DefaultCollations
+    from protocol.sql.tables.ddl_statement import Statement
+    from protocol.sql.tables.server_dialect import DefaultCollations
     from relay.source_tables.table_book import SourceTables
 
 # A password that is part of a statement; no definition of a table has one there.
@@ -81,7 +81,7 @@ class LoggedDefinition:
     def parsed(self) -> "Statement":
         """What it says. Raises: NotSure."""
         from protocol.sql.lexer import NotSure
-        from relay.schema_history.tables.ddl_parser import parse_ddl
+        from protocol.sql.tables.ddl_parser import parse_ddl
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
@@ -170,7 +170,7 @@ def _has_no_table(made: LoggedDefinition) -> bool:
     if made.text is None or kind_of(made.text.encode(), made.version).thing in _HAS_COLUMNS:
         return False
     from protocol.sql.lexer import NotSure
-    from relay.schema_history.tables.ddl_statement import NoTable
+    from protocol.sql.tables.ddl_statement import NoTable
 
     try:
         return isinstance(made.parsed(), NoTable)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from protocol.sql.tables.source_table import Table, TableName
 from relay.schema_history.logged_definition import LoggedDefinition
-from relay.schema_history.tables.source_table import Table, TableName
 
 Place = tuple[int, int]
 """(number of the file, offset in it): the order of positions in one archive. (N, 0) is where file N begins."""

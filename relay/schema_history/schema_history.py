@@ -4,9 +4,9 @@ import bisect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from protocol.sql.tables.source_table import Table, TableName
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
 from relay.schema_history.table_agreement import keys_agree, tables_agree, without_keys
-from relay.schema_history.tables.source_table import Table, TableName
 from relay.source_tables.applied_definition import note_table
 from relay.source_tables.table_book import SourceTables
 

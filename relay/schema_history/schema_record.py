@@ -45,11 +45,11 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from protocol.sql.tables.source_table import CharsetDefault, Table, TableName
 from relay.disk.kept_json import kept_json
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
 from relay.schema_history.table_agreement import completed
-from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
 from relay.source_tables.table_facts import table_of_facts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.columns.codes import column_codes as codes
-from relay.schema_history.tables.source_table import RESTRICT, UNKNOWN_CHARSET, Column, Table
+from protocol.sql.tables.source_table import RESTRICT, UNKNOWN_CHARSET, Column, Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]++)\s*+(?:\((.*)\))?(.*)", re.DOTALL)
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)

@@ -8,6 +8,7 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
+from protocol.sql.tables.source_table import Table, TableName
 from relay.archive.storage.files import SCHEMA_NAME, StoredFile
 from relay.binlog_file.head import read_start
 from relay.packed_reads.archive_layer import layer_of
@@ -17,7 +18,6 @@ from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import DefinedSpan, Place
 from relay.schema_history.schema_file import recorded_lines
 from relay.schema_history.schema_record import Line
-from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_SCANNED_BYTES: Final = 1 << 30
 """So much of a binlog is looked through behind what is recorded."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_table import alter_table, table_of
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_table import alter_table, table_of
+from protocol.sql.tables.ddl_statement import (
     AddForeignKey,
     AlterDatabase,
     AlterTable,
@@ -19,7 +19,7 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     Statement,
 )
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.table_book import SourceTables
 
@@ -140,6 +140,7 @@ def _alter(tables: SourceTables, made: AlterTable, session: DefiningSession, adj
             return
         raise NotSure("a table that is not known")
     name = (known.table.schema, known.table.name)
+    tables.note_meant(made.name, name)
     altered = alter_table(known.table, made.clauses, tables.charset_of(name[0]))
     tables.put(name, adjusted(known._replace(table=_with_primary_keys(tables, altered))))
     if names := _renamed_columns(made):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from protocol.sql.engines import has_transactions
-from relay.schema_history.tables.source_table import Column, Table, TableName
+from protocol.sql.tables.source_table import Column, Table, TableName
 from relay.source_tables.table_facts import facts_of, table_of_facts
 
 TableKind = Literal["table", "sequence"]

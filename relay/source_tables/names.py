@@ -1,6 +1,6 @@
 """Names of tables as servers compare them."""
 
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 
 
 def in_lower_case(name: TableName) -> TableName:

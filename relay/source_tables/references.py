@@ -9,7 +9,7 @@ Before 9.6 InnoDB carries them out. From 9.6 on the server does, unless innodb_n
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from relay.schema_history.tables.source_table import CASCADE, SET_NULL, ForeignKey, TableName
+from protocol.sql.tables.source_table import CASCADE, SET_NULL, ForeignKey, TableName
 from relay.source_tables.names import in_lower_case
 
 T = TypeVar("T")

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
-from relay.schema_history.tables.altered_keys import renamed_foreign_keys
-from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
+from protocol.sql.tables.altered_keys import renamed_foreign_keys
+from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 from relay.source_tables.known_table import KnownTable, known_table_of, recorded
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import VIEW, KnownProgram, ProgramName, known_program_of
@@ -19,10 +20,12 @@ _MOST_TEMPORARY: Final = 10_000
 _MOST_NAMES: Final = 100_000
 """Names of absent or doubtful tables and of schemas that are kept: where a table is created and dropped each night, they add up."""
 
+_FOLDS: Final = "folds"
+
 _Change = tuple[dict[Any, Any], Any, Any]
 
 
-class KeptTablesUnreadable(ValueError):
+class KeptTablesUnreadable(RelayError):
     """What was kept of the tables has another version, or is damaged."""
 
 
@@ -31,7 +34,8 @@ class SourceTables:
 
     Names that differ in case alone: a server with lower_case_table_names takes them for one table, and no binlog says which setting its
     source has. A CREATE that succeeded makes another table than one that is known to exist. A name that does not exist, in a schema all
-    of whose tables are known, means the only one that differs in case. Whatever else happens to such a name makes the others doubtful.
+    of whose tables are known, means the only one that differs in case: where such a statement succeeded, the source takes all such
+    names for one table. Before that, whatever else happens to such a name makes the others doubtful.
     """
 
     certain: ClassVar[bool] = True
@@ -57,6 +61,8 @@ class SourceTables:
         """As `_doubtful`, in lower case: words of statements that nobody understands."""
         self._complete: dict[str, bool] = {}
         """Schemas that the archive's statements created, or dropped (False): all of their tables are known, or doubtful."""
+        self._setting: dict[str, bool] = {}
+        """_FOLDS, if the source is known to take names that differ in case for one table."""
         self._charsets: dict[str, CharsetDefault] = {}
         """Of new tables in a schema."""
         self._temporary: dict[tuple[int, str, str], KnownTable] = {}
@@ -100,6 +106,8 @@ class SourceTables:
         """Whether there is a table, a sequence or a view of that name; None: not known."""
         if name in self._tables or (VIEW, *name) in self._programs:
             return True
+        if self._setting and self._resolved(name) != name:
+            return True
         if name in self._absent:
             return False
         if self._is_doubtful(name) or self._resolved(name) != name:
@@ -111,11 +119,18 @@ class SourceTables:
 
     def _resolved(self, name: TableName) -> TableName:
         """The table that a statement means by a name of a table that exists."""
-        if name in self._tables or name in self._absent or (VIEW, *name) in self._programs or self._is_doubtful(name):
+        if name in self._tables or (VIEW, *name) in self._programs:
+            return name
+        if not self._setting and (name in self._absent or self._is_doubtful(name)):
             return name
         alike = self._alike.get(in_lower_case(name), ())
         found = next(iter(alike), name)
-        return found if len(alike) == 1 and found[0] in self._complete else name
+        return found if len(alike) == 1 and (self._setting or found[0] in self._complete) else name
+
+    def note_meant(self, name: TableName, meant: TableName) -> None:
+        """A statement that succeeded named an existing table by one name, and meant the other."""
+        if name != meant and meant in self._tables:
+            self._set(self._setting, _FOLDS, True)
 
     def charset_of(self, schema: str) -> CharsetDefault:
         """Of new tables that name none; ("", ""): not known."""
@@ -159,8 +174,15 @@ class SourceTables:
 
     def put(self, name: TableName, known: KnownTable, *, is_new: bool = False) -> None:
         """The table exists, and is this one. is_new: a statement created it, which would have failed if it had existed."""
-        if not is_new and name not in self._tables:
-            self._doubt_alike(name)
+        others = self._others(name) if name not in self._tables else []
+        if is_new and others:
+            self._set(self._setting, _FOLDS, None)
+        elif self._setting:
+            for other in others:
+                self._remove(other)
+        else:
+            for other in others:
+                self.doubt(other)
         self._set(self._absent, name, None)
         self._set(self._doubtful, name, None)
         self._set(self._tables, name, known)
@@ -171,9 +193,11 @@ class SourceTables:
         meant = self._resolved(name)
         if meant not in self._tables:
             self._doubt_alike(meant)
-        elif meant != name and if_exists:
+        elif meant != name and if_exists and not self._setting:
             self.doubt(meant)
             return
+        else:
+            self.note_meant(name, meant)
         self._move_triggers(meant, None)
         self._remove(meant)
 
@@ -200,8 +224,12 @@ class SourceTables:
         self._bound_names()
 
     def _doubt_alike(self, name: TableName) -> None:
-        for other in [other for other in self._alike.get(in_lower_case(name), ()) if other != name]:
+        for other in self._others(name):
             self.doubt(other)
+
+    def _others(self, name: TableName) -> list[TableName]:
+        """The known tables whose names differ in case alone."""
+        return [other for other in self._alike.get(in_lower_case(name), ()) if other != name]
 
     def _bound_names(self) -> None:
         """Of too many, it is not known any more which tables are absent."""
@@ -213,7 +241,8 @@ class SourceTables:
 
     def rename(self, old: TableName, new: TableName) -> None:
         """The table or view has another name; one that is not known stays so."""
-        old = self._resolved(old)
+        named, old = old, self._resolved(old)
+        self.note_meant(named, old)
         views = [one for one in self.programs_behind(old) if one.name[0] == VIEW]
         if old not in self._tables and len(views) == 1:
             self.put_program(views[0].name, None)
@@ -447,6 +476,7 @@ class SourceTables:
 
     def _written(self) -> bytes:
         facts: dict[str, Any] = {
+            "folds_case": bool(self._setting),
             "charsets": sorted(self._charsets.items()),
             "complete": sorted(self._complete.items()),
             "absent": sorted(self._absent),
@@ -483,6 +513,7 @@ class SourceTables:
         if facts["version"] != KEPT_VERSION:
             raise ValueError(f"its version is {facts['version']}, and this program reads version {KEPT_VERSION}")
         self._charsets = {schema: (charset, collation) for schema, (charset, collation) in facts["charsets"]}
+        self._setting = {_FOLDS: True} if facts["folds_case"] else {}
         self._complete = dict(facts["complete"])
         for which, kept in (
             (self._absent, "absent"),

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table
 
 
 def facts_of(table: Table) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.resultset import Column, ColumnType, Value
+from protocol.resultset import AnswerColumn, ColumnType, Value
 from protocol.statements.session.refusals import shown
 from protocol.statements.translation.sqlite_text import TableName
 from relay.process.slow_thread import give_way
@@ -62,7 +62,7 @@ SqliteValue = str | int | float | None
 class FilledTable:
     """A table with its rows, each as long as there are columns."""
 
-    columns: Sequence[Column]
+    columns: Sequence[AnswerColumn]
     rows: Iterable[Sequence[Value]]
 
 
@@ -199,7 +199,7 @@ def _sent_bytes(value: SqliteValue) -> int:
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
 
 
-def _affinity(column: Column) -> str:
+def _affinity(column: AnswerColumn) -> str:
     if column.kind in _INTEGERS:
         return "INTEGER"
     return "REAL" if column.kind in _REALS else "TEXT COLLATE NOCASE"

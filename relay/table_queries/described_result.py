@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements.translation.sqlite_text import ResultColumn
 from relay.table_queries.bounded_sqlite import SelectedRows, SqliteValue
 
@@ -18,7 +18,7 @@ _REALS: Final = (ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 def described(
     selected: SelectedRows,
     asked: Sequence[ResultColumn] | None,
-    defined: Mapping[str, Column],
+    defined: Mapping[str, AnswerColumn],
     own_names: Container[str],
 ) -> Rows:
     """The rows with columns. asked: what the statement says of them; None: only their names are known.
@@ -37,28 +37,28 @@ def described(
     return Rows(tuple(columns), tuple(rows))
 
 
-def _is_plain(hint: ResultColumn, defined: Mapping[str, Column]) -> bool:
+def _is_plain(hint: ResultColumn, defined: Mapping[str, AnswerColumn]) -> bool:
     return not hint.function and not hint.has_alias and hint.of in defined
 
 
-def _column(hint: ResultColumn, defined: Mapping[str, Column], values: Sequence[SqliteValue]) -> Column:
+def _column(hint: ResultColumn, defined: Mapping[str, AnswerColumn], values: Sequence[SqliteValue]) -> AnswerColumn:
     known = defined.get(hint.of) if hint.of else None
     if hint.function == "COUNT":
-        return Column("", ColumnType.LONGLONG, 21, ColumnFlag.NOT_NULL | _BINARY, 0, is_text=False)
+        return AnswerColumn("", ColumnType.LONGLONG, 21, ColumnFlag.NOT_NULL | _BINARY, 0, is_text=False)
     if hint.function in ("SUM", "AVG"):
         if known is not None and known.kind is ColumnType.DOUBLE:
-            return Column("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
+            return AnswerColumn("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
         decimals = _DECIMALS_OF_AVERAGE if hint.function == "AVG" else 0
         if hint.function == "SUM" and any(isinstance(value, float) and value % 1 for value in values):
-            return Column("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
-        return Column("", ColumnType.NEWDECIMAL, 42, _BINARY, decimals, is_text=False)
+            return AnswerColumn("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
+        return AnswerColumn("", ColumnType.NEWDECIMAL, 42, _BINARY, decimals, is_text=False)
     if known is not None and hint.function in ("", "MAX", "MIN"):
         flags = known.flags & ~ColumnFlag.NOT_NULL if hint.function else known.flags
         return replace(known, flags=flags) if all(_fits(value, known) for value in values) else _inferred(values, hint)
     return _inferred(values, hint)
 
 
-def _fits(value: SqliteValue, column: Column) -> bool:
+def _fits(value: SqliteValue, column: AnswerColumn) -> bool:
     """Whether a client that goes by the column's kind can read the value."""
     return value is None or column.is_text or not isinstance(value, str) or column.kind in _TIMES
 
@@ -66,20 +66,20 @@ def _fits(value: SqliteValue, column: Column) -> bool:
 _TIMES: Final = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIME, ColumnType.TIMESTAMP)
 
 
-def _inferred(values: Sequence[SqliteValue], hint: ResultColumn) -> Column:
+def _inferred(values: Sequence[SqliteValue], hint: ResultColumn) -> AnswerColumn:
     """Of a computed column: what all its values are."""
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, int | float) for value in known) and bool(known or hint.number)
     if is_number and hint.number == "decimal" and all(isinstance(value, int) for value in known):
-        return Column("", ColumnType.NEWDECIMAL, 42, _BINARY, 0, is_text=False)
+        return AnswerColumn("", ColumnType.NEWDECIMAL, 42, _BINARY, 0, is_text=False)
     if is_number and hint.number not in ("decimal", "real") and all(isinstance(value, int) for value in known):
-        return Column("", ColumnType.LONGLONG, 21, _BINARY, 0, is_text=False)
+        return AnswerColumn("", ColumnType.LONGLONG, 21, _BINARY, 0, is_text=False)
     if is_number:
-        return Column("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
-    return Column("", length=max(map(len, map(str, known)), default=0) + _LEAST_TEXT)
+        return AnswerColumn("", ColumnType.DOUBLE, 23, _BINARY, _NOT_FIXED, is_text=False)
+    return AnswerColumn("", length=max(map(len, map(str, known)), default=0) + _LEAST_TEXT)
 
 
-def _shown(value: SqliteValue, column: Column) -> Value:
+def _shown(value: SqliteValue, column: AnswerColumn) -> Value:
     if not isinstance(value, float):
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     if column.kind in _REALS and column.decimals is not None and column.decimals < _NOT_FIXED:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from protocol.resultset import Value
-from relay.schema_history.tables.source_table import Column, Key, Table
+from protocol.sql.tables.source_table import Column, Key, Table
 
 Facts = dict[str, Value]
 _CATALOG: Final = "def"

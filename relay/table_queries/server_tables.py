@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from protocol.resultset import Column, ColumnFlag, ColumnType
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType
 from protocol.statements import SourceFacts
 from protocol.statements.translation.sqlite_text import TableName
 
@@ -52,7 +52,7 @@ def table_names(server: str, schema: str) -> list[str]:
     return [line.split("\t", 2)[1] for (of, _name), line in _lines(server).items() if of == schema]
 
 
-def table_definition(server: str, table: TableName) -> tuple[Column, ...] | None:
+def table_definition(server: str, table: TableName) -> tuple[AnswerColumn, ...] | None:
     """The columns of a table; None: that server has none of that name. Blocking. Raises: OSError."""
     line = _lines(server).get(table)
     if line is None:
@@ -61,9 +61,9 @@ def table_definition(server: str, table: TableName) -> tuple[Column, ...] | None
     return tuple(replace(_column(text), schema=schema, table=name) for text in columns)
 
 
-def _column(text: str) -> Column:
+def _column(text: str) -> AnswerColumn:
     name, kind, length, flags, decimals, kind_class = text.split(" ")
-    return Column(
+    return AnswerColumn(
         name,
         _column_type(int(kind)),
         int(length),

@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.position import Position, binlog_number
-from protocol.resultset import Column, ColumnFlag, Rows, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, Rows, Value
+from protocol.sql.tables.source_table import Table
 from protocol.statements import EncodedRows, SourceFacts
 from protocol.statements.requests import QueryTables
 from protocol.statements.session.refusals import (
@@ -29,7 +30,6 @@ from protocol.statements.translation.sqlite_text import TableName
 from relay.fairness.fair_pool import FairPool
 from relay.process.slow_thread import give_way
 from relay.schema_history.schema_file import read_schema
-from relay.schema_history.tables.source_table import Table
 from relay.table_queries.bounded_sqlite import BoundedSqlite, FilledTable
 from relay.table_queries.described_result import described
 from relay.table_queries.recorded_tables import RECORDED, Facts, schemata
@@ -155,7 +155,7 @@ class TableQuery:
 
     def _run(self) -> EncodedRows:
         tables: dict[TableName, FilledTable] = {}
-        defined: dict[str, Column] = {}
+        defined: dict[str, AnswerColumn] = {}
         for table in self._request.tables:
             columns = self._definition(table)
             tables[table] = FilledTable(columns, self._rows(table, columns))
@@ -182,7 +182,7 @@ class TableQuery:
         if table and (schema.lower(), table.lower()) not in known:
             raise no_such_table(schema, table)
 
-    def _definition(self, table: TableName) -> tuple[Column, ...]:
+    def _definition(self, table: TableName) -> tuple[AnswerColumn, ...]:
         facts = self._asker.facts
         _check_schema(table, self._asker)
         columns = table_definition(self._server, table)
@@ -194,7 +194,7 @@ class TableQuery:
             raise unknown_table(*table) if table[0] == _INFORMATION else no_such_table(*table)
         return columns
 
-    def _rows(self, table: TableName, columns: tuple[Column, ...]) -> Iterator[tuple[Value, ...]]:
+    def _rows(self, table: TableName, columns: tuple[AnswerColumn, ...]) -> Iterator[tuple[Value, ...]]:
         names = [(column.name.upper(), _nothing(column)) for column in columns]
         for facts in self._facts(table):
             yield tuple(facts.get(name, nothing) for name, nothing in names)
@@ -275,7 +275,7 @@ class TableQuery:
                 give_way()
 
 
-def _nothing(column: Column) -> Value:
+def _nothing(column: AnswerColumn) -> Value:
     """What stands where nothing is known: NULL, or what is empty where there cannot be one."""
     if not column.flags & ColumnFlag.NOT_NULL:
         return None

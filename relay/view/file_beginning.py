@@ -16,7 +16,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.files import FileLayer
 from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import begun_with
-from relay.view.rules.recorded_tables import TablesBefore
+from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import BUFFER_BYTES, FileTranslation

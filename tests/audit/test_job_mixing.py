@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
+from protocol.sql.tables.source_table import Table
 from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.shared.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
 from relay.audit.shared.statement_tables import changed_table, defined_table, named_engine
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Table
 from relay.source_tables.table_facts import table_facts
 from tests.audit.job_runs import run
 from tests.audit.test_splits import write

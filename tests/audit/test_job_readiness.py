@@ -17,6 +17,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
+from protocol.sql.tables.source_table import Key, Table
 from relay.archive.archive import Archive
 from relay.archive.storage.files import SCHEMA_NAME
 from relay.archive.write.options import ArchiveOptions
@@ -27,7 +28,6 @@ from relay.audit.readiness.events import CHECKS
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Key, Table
 from relay.source_tables.table_facts import table_facts
 from relay.view.inspect.named_view import named_view
 from relay.view.inspect.view_outlook import view_outlook

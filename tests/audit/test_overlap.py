@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from protocol.gtid.gtid_set import GtidSet
+from protocol.sql.tables.source_table import Column, Table
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.files import FileLayer
@@ -21,7 +22,6 @@ from relay.binlog_tables.arrow import read as without_spark
 from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.schemas import LEVELS, arrow_schema
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.table_facts import table_facts
 from relay.spark.datasource import BinlogDataSource
 from tests.audit.test_splits import rows, split_list

@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
+from protocol.sql.tables.source_table import Column, Table
 from relay.binlog_tables.decode.levels import read_split
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.packed_store import store_of
@@ -22,7 +23,6 @@ from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import LocalStore
 from relay.binlog_tables.plan.wanted import Wanted
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.table_facts import table_facts
 from relay.spark.pushdown import push
 from tests.audit.test_splits import SPLIT, rows, splits_of, write

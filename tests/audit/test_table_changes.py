@@ -15,12 +15,12 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 import pyarrow as pa
 
 from deploy.servers import Server
+from protocol.sql.tables.source_table import Column, Table
 from relay.binlog_tables.arrow import newest, read
 from relay.binlog_tables.plan.read_finding import BinlogUnreadable, ReadRefused
 from relay.binlog_tables.typed.column_kinds import kind_of
 from relay.binlog_tables.typed.typed_values import typed_array
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.table_facts import table_facts
 from tests.audit.test_rows import add_map, add_rows, image, shop_binlog
 from tests.audit.test_splits import write

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ExitCode
+from protocol.errors import ExitCode, RelayError
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
@@ -52,7 +52,7 @@ def test_settings_that_no_lake_can_be_opened_by_are_wrong_use_without_a_secret_i
 ) -> None:
     pytest.importorskip("pyiceberg", reason="pyiceberg is not installed: pip install '.[feed]'")
     feed = SmallFeed(tmp_path, tmp_path / "archive", "shop", **given)
-    with pytest.raises(CommandFailed) as told:
+    with pytest.raises(RelayError) as told:
         loaded_feed(feed.config)
     assert told.value.exit_code == ExitCode.WRONG_USE
     assert "hidden" not in str(told.value)

@@ -12,13 +12,13 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 from pyiceberg.catalog.sql import SqlCatalog
 
 from deploy.servers import Server
+from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_REASON, ColumnsChange
 from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.snapshot.source_rows import SourceRows
 from relay.feed.statements.definition_effect import alteration
-from relay.schema_history.tables.source_table import Column, Table, whole_key
 from tests.conftest import ServerFactory
 from tests.support.dying_lake import Died
 from tests.support.feed_histories import lake_rows, true_rows

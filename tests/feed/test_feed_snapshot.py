@@ -306,12 +306,12 @@ def test_a_chunk_has_only_as_many_rows_as_fit_into_memory(
 ) -> None:
     from pydantic import SecretStr
 
+    from protocol.sql.tables.source_table import Column, Table
     from relay.feed.feed_config import FeedSource
     from relay.feed.rows.feed_stop import FeedStop
     from relay.feed.rows.lake_columns import lake_columns
     from relay.feed.rows.net_changes import TableRows
     from relay.feed.snapshot import keyless_snapshot, source_rows
-    from relay.schema_history.tables.source_table import Column, Table
 
     server, _ = relay
     server.execute_many(

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
+from protocol.sql.tables.ddl_statement import AddColumn
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.logged_changes import FedDefinition
-from relay.schema_history.tables.ddl_statement import AddColumn
 from tests.conftest import ServerFactory
 from tests.support import odd_statements
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deploy.servers import SERVERS, Server
-from relay.schema_history.tables.source_table import Column, Table
+from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.stops.stop_reason import CannotBeKept

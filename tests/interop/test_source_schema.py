@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from protocol.sql.tables.source_table import Table
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.tables.source_table import Table
 from relay.upstream.schema.foreign_key_query import OF_RELAY
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.sql.tables.source_table import Column, Table
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.lake_table import LakeTable, NewTable
 from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
@@ -22,7 +23,6 @@ from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.rows.net_changes import CHANGES, TableRows
-from relay.schema_history.tables.source_table import Column, Table
 
 TABLE = Table(
     "shop",

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from protocol.binlog.table_map import MapColumn, UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import Column, Table
 from protocol.wire import lenenc_int
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.stops.stop_reason import CannotBeKept

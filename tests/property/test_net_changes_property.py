@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.columns.codes.column_codes import FORM_BYTES, FORM_NUMBER, FORM_TEXT
+from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.lake_table import LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedPlace
@@ -25,7 +26,6 @@ from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
 from relay.feed.rows.partial_images import completed_changes
 from relay.feed.rows.value_changes import value_changes
-from relay.schema_history.tables.source_table import Column, Table, whole_key
 
 TABLE = Table(
     "shop",

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def canonical(verdict: Any) -> str:
-    """As JSON: classes by their name and fields, sets in order, bytes as latin-1."""
+    """As JSON: classes by their name and the fields that they print, sets in order, bytes as latin-1."""
     return json.dumps(_plain(verdict), sort_keys=True, separators=(",", ":"))
 
 
@@ -20,7 +20,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.name
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        fields = {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value) if one.repr}
         return {
             type(value).__name__: {name: one for name, one in fields.items() if one not in (None, False, "", [], {})}
         }

@@ -24,6 +24,17 @@ from protocol.sql.control import control_of
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import (
+    AlterTable,
+    CreateTable,
+    DropTables,
+    RenameTables,
+    Statement,
+    TableDefinition,
+    TableOption,
+)
+from protocol.sql.tables.source_table import Column, Table, TableName, whole_key
 from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
@@ -33,21 +44,11 @@ from relay.feed import xa_commits
 from relay.feed.statements.logged_changes import logged_changes
 from relay.feed.statements.replacing_statement import rows_effect
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import (
-    AlterTable,
-    CreateTable,
-    DropTables,
-    RenameTables,
-    Statement,
-)
-from relay.schema_history.tables.source_table import Column, Table, TableName, whole_key
 from relay.source_tables.applied_definition import note_table
 from relay.source_tables.programs import KnownProgram
 from relay.source_tables.references import References
 from relay.source_tables.table_book import SourceTables
 from relay.view.rules.definition_rules import define
-from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import control_part
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.rows import replaced_rows
@@ -66,7 +67,7 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.routine_body import read_routine_body
-from relay.view.rules.statement.table_definition import read_table_definition
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -301,10 +302,16 @@ def _target_kind(statement: bytes, setting: Setting) -> Any:
         "account": kind_of(statement, setting.version).purpose is Purpose.ACCOUNTS,
         "plain": statement_kind.is_plain_definition(made),
         "selects": statement_kind.selects_into_new_table(made),
-        "start": statement_kind.start_transaction_at(made),
+        "start": _start_transaction_at(made),
         "columns": statement_kind.selects_defined_columns(made),
         "counts": statement_kind.only_counts(made),
     }
+
+
+def _start_transaction_at(made: SourceStatement) -> int | None:
+    """The word that it begins with."""
+    option = made.definition.written.option("START TRANSACTION") if made.definition is not None else None
+    return None if option is None else made.index_at(option.start)
 
 
 @reader("kind: accounts", "whether it is about accounts, and SET PASSWORD", by_mode=False, by_server=Servers.NO)
@@ -482,20 +489,35 @@ def _definition(statement: bytes, setting: Setting) -> Any:
     return type(made).__name__, made
 
 
-@reader("definition: tolerant", "engines, options, keys with their places, by `read_table_definition`")
+@reader("definition: tolerant", "engines, options, keys with their places, by `LoggedQuery.definition`")
 def _tolerant(statement: bytes, setting: Setting) -> Any:
-    made = read_table_definition(_query(statement, setting))
+    query = _query(statement, setting)
+    made = query.definition
     if made is None:
         return None
-    options = {name: (one.start, one.stop, one.value.text) for name, one in made.options.items()}
-    engines = [(one.start, one.stop, one.value.text, one.is_type) for one in made.engines]
-    keys = [_reference(one) for one in made.foreign_keys]
+    written, created, altered = made.written, isinstance(made, CreateTable), isinstance(made, AlterTable)
+    wanted = ("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA DIRECTORY", "INDEX DIRECTORY")
+    options = {one.name.partition(" ")[0]: one for one in written.options if one.name in wanted}
     return {
-        "verb": made.verb, "name": made.name, "temporary": made.temporary, "if not exists": made.if_not_exists, "like": made.like,
-        "rename": made.rename, "engine": made.engine, "engines": engines, "options": options, "partitioned": made.partitioned,
-        "selects": made.selects, "foreign": keys, "inline": [_reference(one) for one in made.inline], "dropped": made.dropped_keys,
-        "ignores": made.ignores, "numbered": made.numbered,
+        "verb": "CREATE" if created else "ALTER", "name": made.name, "temporary": created and made.temporary,
+        "if not exists": created and made.if_not_exists, "like": made.like if created else None,
+        "rename": made.rename if altered else None, "engine": made.engine,
+        "engines": [(one.start, one.stop, one.text, one.name == "TYPE") for one in written.engines],
+        "options": {name: _option(one) for name, one in options.items()},
+        "partitioned": written.partitioned, "selects": written.queried, "foreign": [_reference(one) for one in written.foreign_keys],
+        "inline": [_reference(one) for one in written.inline], "dropped": made.dropped_constraints if altered else [],
+        "ignores": altered and made.ignores, "numbered": _is_numbered(made),
     }  # fmt: skip
+
+
+def _option(one: TableOption) -> Any:
+    return (one.start, one.value + 1, "(") if one.name == "UNION" else (one.start, one.stop, one.text)
+
+
+def _is_numbered(made: TableDefinition) -> bool:
+    if isinstance(made, AlterTable):
+        return made.numbers_rows
+    return any("auto_increment" in one.column.extra for one in made.columns)
 
 
 def _reference(key: Any) -> Any:
@@ -508,7 +530,7 @@ def _reference(key: Any) -> Any:
 def _parts(statement: bytes, setting: Setting) -> Any:
     query = _query(statement, setting)
     checks = _each(checks=lambda: without_checks(query))
-    made = read_table_definition(query)
+    made = query.definition
     if made is None:
         return checks
     return checks | _each(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.servers import SERVERS, Server
+from protocol.sql.tables.source_table import Column, Table
 from relay.binlog_tables.decode.levels import read_split
 from relay.binlog_tables.decode.read_options import ReadOptions
 from relay.binlog_tables.plan.recorded import told_schema
@@ -26,7 +27,6 @@ from relay.binlog_tables.plan.splits import plan
 from relay.binlog_tables.plan.store import LocalStore
 from relay.binlog_tables.plan.wanted import Wanted
 from relay.schema_history.table_agreement import tables_agree
-from relay.schema_history.tables.source_table import Column, Table
 from tests.support.ddl_histories import DdlHistory, TrueRow, differences, true_tables
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess

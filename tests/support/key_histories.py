@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from deploy.servers import SERVERS, BinlogPosition, Server
 from protocol.binlog.schema.collation_names import plain_collation
+from protocol.sql.tables.source_table import Table, TableName
 from relay.binlog_tables.plan.recorded import told_schema
 from relay.binlog_tables.plan.store import LocalStore
 from relay.schema_history.table_agreement import keys_agree, tables_agree
-from relay.schema_history.tables.source_table import Table, TableName
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
 from relay.upstream.schema.information_schema import schemas_of, tables_of
 from relay.upstream.source.answer_bound import ORDINARY, AnswerBound

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Table, TableName
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.programs import KnownProgram
 from relay.source_tables.references import References

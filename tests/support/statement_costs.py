@@ -15,10 +15,10 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import defines, may_define
 from protocol.binlog.statement_text import one_line
 from protocol.sql.lexer import NotSure
+from protocol.sql.tables.ddl_parser import parse_ddl
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables
 from relay.view.rules.group import GroupRules

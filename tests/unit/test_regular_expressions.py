@@ -32,10 +32,10 @@ from protocol.sql.lexer import NotSure
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
-from relay.view.rules.definitions_learned import learn
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import read_tables, written_tables
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
@@ -367,7 +367,7 @@ READ_ELSEWHERE: Final = {
     "relay.view.rules.mariadb.status.mode_differences": {"_ON_UPDATE", "_UPDATE"},
     "relay.view.rules.mariadb.status.status_translation": {"_NO_CLAUSE", "_NAMES_CHARSET"},
     "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
-    "relay.feed.statements.logged_changes": {"_HIDES", "_OTHER_TABLE", "_QUOTED_OR_COMMENT", "_SECRETS"},
+    "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
     # which tables a statement names, and whether the order of rows counts
     "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
     "relay.view.rules.statement.row_picks": {"_PERHAPS", "_PASSED"},

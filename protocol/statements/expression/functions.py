@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.gtid.gtid_set import GtidSet
-from protocol.resultset import Column, ColumnFlag, ColumnType, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType, Value
 from protocol.statements.session import values
 from protocol.statements.session.refusals import shown
 from protocol.statements.session.session import StatementSession
@@ -143,7 +143,7 @@ def _database(call: FunctionCall) -> Typed:
 def _connection_id(call: FunctionCall) -> Typed:
     flags = ColumnFlag.NOT_NULL | ColumnFlag.UNSIGNED | ColumnFlag.BINARY
     if call.session.facts.is_mariadb:
-        return Typed(call.session.connection_id, Column("", ColumnType.LONG, 10, flags, 0, is_text=False))
+        return Typed(call.session.connection_id, AnswerColumn("", ColumnType.LONG, 10, flags, 0, is_text=False))
     return values.big_integer(call.session.connection_id, 21, flags)
 
 
@@ -203,7 +203,7 @@ def _case_of(change: Callable[[str], str]) -> "Function":
 
 def _binlog_gtid_pos(call: FunctionCall) -> Typed:
     # Any value would be loaded into the replica's GTID state.
-    return Typed(None, Column("", ColumnType.LONG_BLOB, 16777216))
+    return Typed(None, AnswerColumn("", ColumnType.LONG_BLOB, 16777216))
 
 
 def _uuid(call: FunctionCall) -> Typed:
@@ -229,7 +229,7 @@ def _gtid_sets(call: FunctionCall) -> tuple[GtidSet, GtidSet] | None:
 
 def _gtid_subset(call: FunctionCall) -> Typed:
     sets = _gtid_sets(call)
-    column = Column("", ColumnType.LONGLONG, 21, ColumnFlag.BINARY, 0, is_text=False)
+    column = AnswerColumn("", ColumnType.LONGLONG, 21, ColumnFlag.BINARY, 0, is_text=False)
     return Typed(None if sets is None else int(sets[0] <= sets[1]), column)
 
 

@@ -13,7 +13,7 @@ from protocol.charsets import TextEncoding
 from protocol.columns.codes import column_codes as codes
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.packets import eof_payload
-from protocol.resultset import Column, column_payload
+from protocol.resultset import AnswerColumn, column_payload
 from protocol.statements.expression.tokens import check_size, placeholders
 from protocol.statements.session.facts import SourceFacts
 from protocol.wire import Cursor
@@ -24,7 +24,7 @@ _PLACE_BYTES: Final = 104
 """What a question mark takes: its place in the text, and the type of its last value."""
 _MOST_LITERAL_CHARACTERS: Final = 65536
 _UNSIGNED: Final = 0x80
-_PARAMETER: Final = Column("?", length=21845)
+_PARAMETER: Final = AnswerColumn("?", length=21845)
 _INTEGERS: Final = {
     codes.FIELD_TINY: "b", codes.FIELD_SHORT: "h", codes.FIELD_LONG: "i", codes.FIELD_LONGLONG: "q", codes.FIELD_INT24: "i",
     codes.FIELD_YEAR: "h",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from protocol.resultset import Column, ColumnFlag, ColumnType, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType, Value
 from protocol.statements.session.facts import SourceFacts
 
 _NOT_NULL: Final = ColumnFlag.NOT_NULL
@@ -29,7 +29,7 @@ class Typed:
     """A value and its column, which has no name yet."""
 
     value: Value
-    column: Column
+    column: AnswerColumn
 
     @property
     def is_null(self) -> bool:
@@ -65,7 +65,7 @@ def null() -> Typed:
 def text(value: str | None, *, characters: int | None = None, nullable: bool = True) -> Typed:
     """Text of as many characters as it has, or may have."""
     length = len(value or "") if characters is None else characters
-    return Typed(value, Column("", length=length, flags=ColumnFlag(0) if nullable else _NOT_NULL))
+    return Typed(value, AnswerColumn("", length=length, flags=ColumnFlag(0) if nullable else _NOT_NULL))
 
 
 def integer(facts: SourceFacts, value: int, digits: int | None = None) -> Typed:
@@ -93,7 +93,7 @@ def decimal(value: str, length: int | None = None) -> Typed:
     """A number with a decimal point, as it is written. `length`: what it may have, if not what it has."""
     decimals = len(value.partition(".")[2])
     size = len(value) + 1 if length is None else length
-    return Typed(value, Column("", ColumnType.NEWDECIMAL, size, _NOT_NULL | _BINARY, decimals, is_text=False))
+    return Typed(value, AnswerColumn("", ColumnType.NEWDECIMAL, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def real(value: str, decimals: int | None = None, digits: int | None = None) -> Typed:
@@ -102,14 +102,15 @@ def real(value: str, decimals: int | None = None, digits: int | None = None) -> 
     length = len(value) if digits is None else digits
     shown = value if decimals is not None else f"{float(value):.15g}"
     return Typed(
-        shown, Column("", ColumnType.DOUBLE, length, flags, _NOT_FIXED if decimals is None else decimals, is_text=False)
+        shown,
+        AnswerColumn("", ColumnType.DOUBLE, length, flags, _NOT_FIXED if decimals is None else decimals, is_text=False),
     )
 
 
 def moment(value: str, kind: ColumnType, length: int | None = None, decimals: int = 0) -> Typed:
     """A date, a time, or both."""
     size = len(value) if length is None else length
-    return Typed(value, Column("", kind, size, _NOT_NULL | _BINARY, decimals, is_text=False))
+    return Typed(value, AnswerColumn("", kind, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def system_value(facts: SourceFacts, value: Value, *, is_real: bool = False) -> Typed:
@@ -131,16 +132,17 @@ def user_value(facts: SourceFacts, value: Value, *, was_set: bool, character_byt
     kind = ColumnType.MEDIUM_BLOB if facts.flavour == "mysql" and not facts.is_mysql_8 else ColumnType.LONG_BLOB
     if value is not None:
         characters = 50331645 if facts.is_mysql_8 else 16777215
-        return Typed(value, Column("", kind, characters))
+        return Typed(value, AnswerColumn("", kind, characters))
     if was_set:
         kind = ColumnType.LONG_BLOB if facts.is_mariadb else ColumnType.MEDIUM_BLOB
-        return Typed(None, Column("", kind, 16777215, _BINARY, is_text=False))
+        return Typed(None, AnswerColumn("", kind, 16777215, _BINARY, is_text=False))
     if facts.is_mysql_8:
         return Typed(
-            None, Column("", ColumnType.VAR_STRING, 65535 // character_bytes * character_bytes, _BINARY, is_text=False)
+            None,
+            AnswerColumn("", ColumnType.VAR_STRING, 65535 // character_bytes * character_bytes, _BINARY, is_text=False),
         )
-    return Typed(None, Column("", ColumnType.LONG_BLOB, 16777216, _BINARY, is_text=False))
+    return Typed(None, AnswerColumn("", ColumnType.LONG_BLOB, 16777216, _BINARY, is_text=False))
 
 
-def _number(kind: ColumnType, length: int, flags: ColumnFlag) -> Column:
-    return Column("", kind, length, flags, decimals=0, is_text=False)
+def _number(kind: ColumnType, length: int, flags: ColumnFlag) -> AnswerColumn:
+    return AnswerColumn("", kind, length, flags, decimals=0, is_text=False)

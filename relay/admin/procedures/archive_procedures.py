@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.resultset import Column, Rows
+from protocol.resultset import AnswerColumn, Rows
 from protocol.statements.requests import RepairFiles
 from relay.archive.archive import Archive
 from relay.archive_inspection.scrub import Scrub
@@ -31,7 +31,7 @@ async def repair(
     except RepairRefused as error:
         raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"Not repaired: {error}") from error
     rows = tuple((one.file, "repaired" if one.is_repaired else "not repaired", one.text) for one in outcomes)
-    return Rows((Column.text("File", 64), Column.text("State", 16), Column.text("What", 1024)), rows)
+    return Rows((AnswerColumn.text("File", 64), AnswerColumn.text("State", 16), AnswerColumn.text("What", 1024)), rows)
 
 
 def scrub(work: Scrub | None) -> Rows:
@@ -40,4 +40,4 @@ def scrub(work: Scrub | None) -> Rows:
         raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, "There is no archive to check here")
     count = work.hurry()
     text = "All complete files are read and checked now: SHOW STATUS LIKE 'Binlog_relay_scrub%' tells how far it is"
-    return Rows((Column.text("MiB", 16), Column.text("What", 256)), ((str(-(-count // _MIB)), text),))
+    return Rows((AnswerColumn.text("MiB", 16), AnswerColumn.text("What", 256)), ((str(-(-count // _MIB)), text),))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from protocol.position import Position
-from protocol.resultset import Column, Rows
+from protocol.resultset import AnswerColumn, Rows
 from protocol.statements.requests import AcceptGap
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.storage.replica_marks import ReplicaIdentity, SentPlace
@@ -33,7 +33,7 @@ async def accept_gap(
     gap, has_begun = await source.accept_gap(to, by, list(_sent(connected, newest)))
     state = "the archive goes on there" if has_begun else "decided; SHOW REPLICA STATUS tells why it has not begun yet"
     rows = [*gap_lines(gap), ("State", state)]
-    return Rows((Column.text("What", 24), Column.text("Is", 4096)), tuple(rows))
+    return Rows((AnswerColumn.text("What", 24), AnswerColumn.text("Is", 4096)), tuple(rows))
 
 
 def _sent(connected: Iterable[ClientStatus], newest: int) -> Iterator[SentPlace]:

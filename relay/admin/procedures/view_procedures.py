@@ -8,7 +8,7 @@ from typing import Protocol
 
 from protocol.errors import ErrorCode, Malformed, StatementRefused
 from protocol.position import Position
-from protocol.resultset import Column, Rows, Value
+from protocol.resultset import AnswerColumn, Rows, Value
 from protocol.statements.requests import FindViewPlace, SkipInView
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveError
@@ -38,11 +38,11 @@ ListedView = RunningView | UnopenedView
 def list_views(views: Mapping[str, ListedView]) -> Rows:
     """A line for each view, also of one that is not open."""
     columns = (
-        *(Column.text(name, width) for name, width in (("View", 64), ("Gtids", 16), ("Uuid", 36), ("For", 16))),
-        *(Column.text(name, 64) for name in ("Files", "Bytes", "Made_up_to", "In_the_view", "Behind_bytes")),
-        Column.text("Dependencies", 1024),
-        Column.text("Not_kept", 1024),
-        Column.text("Stopped", 4096),
+        *(AnswerColumn.text(name, width) for name, width in (("View", 64), ("Gtids", 16), ("Uuid", 36), ("For", 16))),
+        *(AnswerColumn.text(name, 64) for name in ("Files", "Bytes", "Made_up_to", "In_the_view", "Behind_bytes")),
+        AnswerColumn.text("Dependencies", 1024),
+        AnswerColumn.text("Not_kept", 1024),
+        AnswerColumn.text("Stopped", 4096),
     )
     lines = (_unopened_line(view) if isinstance(view, UnopenedView) else _line(view) for view in views.values())
     return Rows(columns, tuple(lines))
@@ -138,7 +138,10 @@ def _place_found(view: NamedView, request: FindViewPlace) -> Rows:
         view.newest_gtid(place.gno),
         executed.line,
     )
-    return Rows((*(Column.text(name, 128) for name in names), Column.text("Executed_Gtid_Set", 1 << 20)), (row,))
+    return Rows(
+        (*(AnswerColumn.text(name, 128) for name in names), AnswerColumn.text("Executed_Gtid_Set", 1 << 20)),
+        (row,),
+    )
 
 
 async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, by: str) -> Rows:
@@ -149,7 +152,7 @@ async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, 
         f"View {request.view} leaves out the transaction at {request.file}:{request.offset}; an empty one has its GTID. It is "
         "in the ledger"
     )
-    return Rows((Column.text("State", 1024),), ((text,),))
+    return Rows((AnswerColumn.text("State", 1024),), ((text,),))
 
 
 def not_opened(view: UnopenedView) -> StatementRefused:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from protocol.sql.tables.source_table import Table, TableName
 from relay.audit.definitions.table_differences import table_differences
 from relay.binlog_tables.plan.recorded import told_schema
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import Store
 from relay.schema_history.schema_facts import Place
-from relay.schema_history.tables.source_table import Table, TableName
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from relay.schema_history.tables.source_table import Column, Key, Table
+from protocol.sql.tables.source_table import Column, Key, Table
 
 
 def table_differences(before: Table | None, after: Table | None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from protocol.sql.tables.source_table import Table
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.definitions.table_differences import table_differences
 from relay.audit.readiness.checks import shown
@@ -22,7 +23,6 @@ from relay.binlog_tables.plan.packed_store import store_of
 from relay.report.content import Bars, Kind, OverTime, ReportTable, Section
 from relay.report.text import number_of
 from relay.report.time_steps import time_step
-from relay.schema_history.tables.source_table import Table
 
 _SHOWN_STATEMENT: Final = 400
 _SHOWN_CHANGES: Final = 12

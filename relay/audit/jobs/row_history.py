@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from protocol.sql.tables.source_table import Table
 from relay.audit.definitions.schema_changes import SchemaChange, schema_changes
 from relay.audit.history.lives import Key, KeyedChange, Move, Order, keys_of_lives, lives_of
 from relay.audit.history.row_asked import RowAsked, key_text
@@ -23,7 +24,6 @@ from relay.binlog_tables.plan.packed_store import store_of
 from relay.commands.outcome import CommandFailed
 from relay.report.content import Fact, Kind, ReportTable, Section
 from relay.report.text import number_of
-from relay.schema_history.tables.source_table import Table
 
 _MOST_CHANGES: Final = 1_000_000
 """So many changes are looked at here at once: of keys in the whole table, and of rows that had one of the keys."""

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
-from protocol.sql.lexer import ReadAs, TokenKind, sql_text, with_variables
+from protocol.sql.lexer import NotSure, ReadAs, TokenKind, sql_text, with_variables
 from protocol.sql.sql_words import SqlWords
+from protocol.sql.tables.ddl_parser import read_table_definition
+from protocol.sql.tables.ddl_statement import CreateTable, TableDefinition
 
 MOST_TOKENS: Final = 50_000
 _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE"))
@@ -72,15 +74,17 @@ class LoggedStatement(SqlWords):
             value = index + len(words)
             yield value + 1 if self.word(value) == "=" else value
 
-    def definitions(self) -> Iterator[tuple[int, int]]:
-        """Of CREATE TABLE: each column, key or constraint, as the range of its tokens."""
-        opened = next(self.places("("), None)
-        if self.verb != "CREATE" or not self.defines_table or opened is None:
-            return
-        start = opened + 1
-        for index in range(start, self.brackets.closing(opened)):
-            if self.word(index) == "," and self.brackets.opening(index) == opened:
-                yield start, index
-                start = index + 1
-        if self.brackets.closing(opened) < len(self.words):
-            yield start, self.brackets.closing(opened)
+    @cached_property
+    def definition(self) -> TableDefinition | None:
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: another statement, or one that cannot be read."""
+        try:
+            return read_table_definition(self._tokens, "", "?", self.sql_mode, "", lambda token: token.text)
+        except NotSure:
+            return None
+
+    def elements(self) -> Iterator[tuple[int, int]]:
+        """Yield the places [start, stop) of each column, key and constraint of a CREATE TABLE."""
+        made = self.definition
+        if isinstance(made, CreateTable) and made.written.listed is not None:
+            for one in made.written.listed.elements:
+                yield self.index_at(one.start), self.index_at(one.stop)

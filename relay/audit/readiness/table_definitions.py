@@ -3,47 +3,26 @@
 from collections.abc import Callable
 from typing import Final
 
-from protocol.binlog.status_variables import CHARSETS, SQL_MODE, encode_status
 from protocol.sql.engines import names_of_engines
-from protocol.sql.lexer import NotSure
 from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
+from protocol.sql.tables.ddl_statement import AlterTable
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.view.rules.differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
-from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.table_definition import read_table_definition
+from relay.view.stops.server_differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
 
 _MYSQL_ENGINES: Final = names_of_engines(lambda engine: engine.in_mysql)
 _MARIADB_ENGINES: Final = names_of_engines(lambda engine: engine.in_mariadb)
-_UTF8MB4: Final = 45
-_READS_ALL_COMMENTS: Final = "9.7.0"
 _LARGEST_BLOCK_KIB: Final = 16
 
 
 def _engines(statement: LoggedStatement) -> list[str]:
-    if not statement.defines_table:
-        return []
-    return [name for value in statement.option("ENGINE") if (name := statement.text_at(value))]
+    made = statement.definition
+    return [] if made is None else [one.text.lower() for one in made.written.engines if one.name == "ENGINE"]
 
 
 def _finds(difference: DefinitionDifference) -> Callable[[LoggedStatement], bool]:
-    """What the rules of views ask, of the definition as they read it; nothing where they cannot: no server takes that."""
-
-    def found(statement: LoggedStatement) -> bool:
-        query = _query(statement.text, statement.schema, statement.sql_mode)
-        try:
-            made = read_table_definition(query) if statement.defines_table else None
-        except NotSure:
-            return False
-        return made is not None and bool(difference.finds(query, made))
-
-    return found
-
-
-def _query(text: str, schema: str, sql_mode: int) -> LoggedQuery:
-    status = encode_status({SQL_MODE: sql_mode.to_bytes(8, "little"), CHARSETS: _UTF8MB4.to_bytes(2, "little") * 3})
-    raw, default = (one.encode("utf-8", "backslashreplace") for one in (text, schema))
-    return LoggedQuery(b"", raw, 0, 0, default, status, _READS_ALL_COMMENTS)
+    """What the rules of views ask; nothing where the definition cannot be read: no server takes that."""
+    return lambda statement: statement.definition is not None and bool(difference.finds(statement.definition))
 
 
 def _unknown(statement: LoggedStatement, known: frozenset[str]) -> bool:
@@ -55,9 +34,7 @@ def _is_strict(statement: LoggedStatement) -> bool:
 
 
 def _alters_ignore(statement: LoggedStatement) -> bool:
-    return statement.verb == "ALTER" and any(
-        statement.word(index) == "IGNORE" and statement.word(index + 1) == "TABLE" for index in range(1, 4)
-    )
+    return isinstance(statement.definition, AlterTable) and statement.definition.ignores
 
 
 def _names_directory(statement: LoggedStatement) -> bool:
@@ -79,7 +56,7 @@ def _counts_in_floats(statement: LoggedStatement) -> bool:
     return any(
         {"FLOAT", "DOUBLE", "REAL"} & (words := {statement.word(index) for index in range(start + 1, stop)})
         and "AUTO_INCREMENT" in words
-        for start, stop in statement.definitions()
+        for start, stop in statement.elements()
     )
 
 
@@ -98,7 +75,7 @@ def _breaks_innodb_strict_mode(statement: LoggedStatement) -> bool:
 def _has_null_in_primary_key(statement: LoggedStatement) -> bool:
     nullable: set[str] = set()
     keys: set[str] = set()
-    for start, stop in statement.definitions():
+    for start, stop in statement.elements():
         words = [statement.word(index) for index in range(start, stop)]
         if words[:2] == ["PRIMARY", "KEY"] or (words[:1] == ["CONSTRAINT"] and "PRIMARY" in words[:3]):
             opened = words.index("(") if "(" in words else len(words)

@@ -10,6 +10,8 @@ from protocol.binlog.schema.column_description import ColumnDescription, column_
 from protocol.columns.codes.column_codes import NAMED_BY_DDL, NAMED_BY_RECORD
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from protocol.sql.tables.column_types import is_lossy
+from protocol.sql.tables.source_table import WIDE_CHARSETS, Column, Table
 from relay.archive.storage.files import SCHEMA_NAME
 from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_tables.plan.definition_spans import definition_spans, looked_through
@@ -17,8 +19,6 @@ from relay.binlog_tables.plan.store import Store
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import Line, RecordedSchema, parse_lines
 from relay.schema_history.table_agreement import columns_fit
-from relay.schema_history.tables.column_types import is_lossy
-from relay.schema_history.tables.source_table import WIDE_CHARSETS, Column, Table
 
 _T = TypeVar("_T")
 _KEPT: Final = 4

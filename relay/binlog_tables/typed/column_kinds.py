@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from relay.schema_history.tables.source_table import Table
+from protocol.sql.tables.source_table import Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]+)(?: varying)?\s*(?:\((\d+)(?:\s*,\s*(\d+))?\))?", re.IGNORECASE)
 MOST_DIGITS: Final = 38

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from protocol.errors import Malformed
 from protocol.position import Position
+from protocol.sql.tables.source_table import Table
 from relay.binlog_tables.plan.places import Places
 from relay.binlog_tables.plan.read_finding import ReadRefused
 from relay.binlog_tables.plan.recorded import told_schema
 from relay.binlog_tables.typed.column_kinds import TypedColumn, typed_columns
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.tables.source_table import Table
 
 
 def named_table(text: str) -> tuple[str, str]:

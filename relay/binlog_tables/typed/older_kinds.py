@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import Column
 from relay.binlog_tables.plan.recorded import told_schema
 from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import Store
 from relay.binlog_tables.typed.column_kinds import JSON, TypedColumn, kind_of
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.tables.source_table import Column
 
 _MOMENT: Final = "timestamp"
 """Images have it in UTC; every other kind of time is of a zone that no binlog tells."""

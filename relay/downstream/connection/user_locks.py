@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
-from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements import Done, GivenAnswer, SourceFacts
 from protocol.statements.requests import LockAction, LockCall, UseLocks
 
@@ -155,7 +155,7 @@ def _may_have_several(facts: SourceFacts) -> bool:
     return facts.version_numbers >= ((10, 0, 2) if facts.is_mariadb else (5, 7, 5))
 
 
-def _column(call: LockCall, facts: SourceFacts) -> Column:
+def _column(call: LockCall, facts: SourceFacts) -> AnswerColumn:
     flags = ColumnFlag.BINARY
     if call.action is LockAction.RELEASE_ALL:
         flags |= ColumnFlag.NOT_NULL | ColumnFlag.UNSIGNED
@@ -164,4 +164,4 @@ def _column(call: LockCall, facts: SourceFacts) -> Column:
         flags, length = flags | ColumnFlag.UNSIGNED, 10
     if facts.is_mariadb:
         kind = ColumnType.LONG
-    return Column(call.label, kind, length, flags, 0, is_text=False)
+    return AnswerColumn(call.label, kind, length, flags, 0, is_text=False)

@@ -6,9 +6,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Column, Table
 from relay.binlog_tables.plan.recorded import described
 from relay.feed.rows.feed_stop import table_stop
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Table
 
 SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"

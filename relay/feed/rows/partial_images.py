@@ -8,12 +8,12 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from protocol.sql.tables.default_text import literal_text
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, NUMBER_COLUMN, SEQUENCE, LakeColumn
 from relay.feed.rows.net_changes import TableRows, check_texts, identifier, literal, pointers, together, typed
 from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.rows.stored_default import UNKNOWN, implicit_value, stored_default
-from relay.schema_history.tables.default_text import literal_text
 
 _FUNCTIONS: Final = (
     "current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value", "current_user", "current_role"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import SNAPSHOT
@@ -20,7 +21,6 @@ from relay.feed.rows.lake_columns import lake_columns
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.snapshot.table_snapshot import Say, archive_reached, begin_snapshot, catch_up, kept_definition
-from relay.schema_history.tables.source_table import TableName
 
 _TRIES: Final = 20
 _MOST_BYTES: Final = 128 << 20

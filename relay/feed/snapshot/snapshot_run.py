@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
@@ -22,7 +23,6 @@ from relay.feed.snapshot.table_snapshot import (
     snapshots_begun,
 )
 from relay.feed.table_patterns import readings
-from relay.schema_history.tables.source_table import TableName
 
 _PORT: Final = 3306
 

@@ -15,13 +15,13 @@ import pymysql
 import pymysql.cursors
 
 from protocol.errors import ErrorCode
+from protocol.sql.tables.source_table import TableName
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.snapshot.blocking_login import BROKEN, BlockingLogin
-from relay.schema_history.tables.source_table import TableName
 from relay.upstream.source.answer_bound import ORDINARY, ROWS, AnswerBound
 from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from protocol.sql.tables.source_table import TableName
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_rows import is_in
 from relay.feed.rows.feed_place import FeedPlace
@@ -16,7 +17,6 @@ from relay.feed.rows.net_changes import TableRows, touched_keys
 from relay.feed.snapshot.keyless_snapshot import WholeTable
 from relay.feed.snapshot.source_rows import SourceRows, normalised
 from relay.feed.snapshot.table_snapshot import archive_reached, catch_up
-from relay.schema_history.tables.source_table import TableName
 
 _MOST_SHOWN: Final = 20
 Say = Callable[[str], None]

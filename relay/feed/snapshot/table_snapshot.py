@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from protocol.sql.tables.source_table import Table, TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.fed_table import CURRENT, FedTable
@@ -24,7 +25,6 @@ from relay.feed.rows.net_changes import TableRows
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.statements.definition_effect import recreated
-from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_ROWS: Final = 100_000
 _MOST_BYTES: Final = 64 << 20

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.sql.tables.source_table import TableName
 from relay.feed.rows.row_places import with_places
 from relay.feed.spool.part_rows import PIECE_BYTES, PartRows, RowsPiece
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.spool.spool_file import SpoolFile
-from relay.schema_history.tables.source_table import TableName
 
 
 class RowsSpool:

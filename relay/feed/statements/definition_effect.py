@@ -10,6 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from protocol.sql.lexer import NotSure
+from protocol.sql.tables.altered_table import ColumnOrigins, column_origins
+from protocol.sql.tables.source_table import Column, Table
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import (
@@ -24,8 +26,6 @@ from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
 from relay.feed.statements.kept_values import INTEGER_ORDER, computes_alike, is_kept
 from relay.feed.statements.logged_changes import FedDefinition, shown
-from relay.schema_history.tables.altered_table import ColumnOrigins, column_origins
-from relay.schema_history.tables.source_table import Column, Table
 
 _COPIES: Final = re.compile(r"\b(?:COPY|PARTITION\w*|CHECK|FOREIGN|REFERENCES|ORDER)\b", re.IGNORECASE)
 _ENGINE: Final = re.compile(r"\bENGINE\b", re.IGNORECASE)

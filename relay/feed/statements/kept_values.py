@@ -4,8 +4,8 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_description import column_texts
+from protocol.sql.tables.source_table import Column
 from relay.feed.rows.lake_columns import parsed_type
-from relay.schema_history.tables.source_table import Column
 
 INTEGER_ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "integer": 4, "bigint": 5}
 TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}

@@ -11,10 +11,8 @@ from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
 from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
-from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.statements.statement_text import STRINGS
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AlterTable,
     ChangeColumn,
@@ -27,8 +25,10 @@ from relay.schema_history.tables.ddl_statement import (
     RenameTables,
     SetCharset,
 )
-from relay.schema_history.tables.source_table import TableName
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.token_cursor import TokenCursor
+from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.statements.statement_text import STRINGS
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -45,16 +45,6 @@ _HARMLESS: Final = frozenset(
     ("begin", "start", "analyze", "optimize", "flush", "check", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum",
      "use")
 )  # fmt: skip
-# Rows go, or come, by these, and no binlog says which.
-_HIDES: Final = re.compile(
-    r"\b(?:(?:DROP|TRUNCATE|EXCHANGE|DISCARD|IMPORT|CONVERT)\s++(?:PARTITION|TABLESPACE)|CONVERT\s++TABLE|ALTER\s++(?:ONLINE\s++|OFFLINE\s++)?"
-    r"IGNORE|ENGINE\s*+(?:=\s*+)?[`'\"]?BLACKHOLE)\b",
-    re.IGNORECASE,
-)
-_OTHER_NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$\x80-\U0010ffff]+)"
-_OTHER_TABLE: Final = re.compile(
-    rf"\b(?:WITH|TO|CONVERT)\s+TABLE\s*{_OTHER_NAME}(?:\s*\.\s*{_OTHER_NAME})?", re.IGNORECASE
-)
 _QUOTED_OR_COMMENT: Final = re.compile(
     rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
@@ -253,7 +243,6 @@ def _definitions(
     strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     alters = (kind.verb, kind.thing) == ("ALTER", "TABLE")
-    hides = _HIDES.search(plain) if alters else None
 
     def made(key: TableName, action: str, **more: Any) -> FedDefinition:
         return FedDefinition(
@@ -293,15 +282,15 @@ def _definitions(
         yield made(said.name, CREATED, if_not_exists=said.if_not_exists)
     elif isinstance(said, AlterTable):
         clauses = tuple(said.clauses)
-        reason = f"rows that a statement took or brought ({_begin(plain)})" if hides is not None else ""
+        reason = f"rows that a statement took or brought ({_begin(plain)})" if _hides_rows(said) else ""
         if said.rename is not None and said.rename != said.name:
             yield made(said.name, RENAMED, target=said.rename)
             yield made(said.rename, RENAMED, source=said.name, clauses=clauses, hides=reason)
         else:
             yield made(said.name, ALTERED, hides=reason, clauses=clauses)
-            other = _OTHER_TABLE.search(plain) if reason else None
-            if other is not None:
-                yield made(_named(other[1], other[2], schema), ALTERED, hides=reason)
+            for action in said.written.row_actions:
+                if action.other is not None:
+                    yield made(action.other, ALTERED, hides=reason)
     elif isinstance(said, DropTables) and not said.temporary:
         for name in said.names:
             yield made(name, DROPPED)
@@ -316,6 +305,12 @@ def _definitions(
                 yield made(key, DROPPED)
             elif key[0].lower() == said.name.lower() and may_be_one():
                 yield made(key, UNKNOWN_CHANGE, hides=_of_other_case(text))
+
+
+def _hides_rows(made: AlterTable) -> bool:
+    """True where rows are removed or added, and no binlog says which."""
+    to_nowhere = any(one.text.upper() == "BLACKHOLE" for one in made.written.engines)
+    return made.ignores or bool(made.written.row_actions) or to_nowhere
 
 
 def renamed_sources(pairs: Iterable[tuple[TableName, TableName]]) -> dict[TableName, TableName | None]:
@@ -346,17 +341,6 @@ def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
         return cursor.table_name()
     except NotSure:
         return None
-
-
-def _named(first: str, second: str | None, schema: str) -> TableName:
-    """The table that one or two names say, as they are written."""
-    names = [_unquoted(part) for part in (first, second) if part]
-    return (names[0], names[1]) if len(names) > 1 else (schema, names[0])
-
-
-def _unquoted(name: str) -> str:
-    mark = name[0]
-    return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name
 
 
 def shown(text: str, most: int) -> str:

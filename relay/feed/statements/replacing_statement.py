@@ -5,8 +5,8 @@ from enum import Enum
 from typing import Final
 
 from protocol.sql.kind import kind_of
+from protocol.sql.tables.source_table import TableName
 from relay.feed.statements.statement_text import BLANKS, STRINGS
-from relay.schema_history.tables.source_table import TableName
 
 _NAME: Final = r"(`(?>(?:[^`]|``)+)`|[\w$\x80-\U0010ffff]++)"
 _TABLE: Final = rf"{_NAME}(?:{BLANKS}\.{BLANKS}{_NAME})?"

@@ -11,7 +11,7 @@ import pymysql.err
 
 from protocol.errors import ErrorCode
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
+from protocol.sql.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
 from relay.upstream.schema.answer_text import SchemaSource, answer_text, quoted_text
 from relay.upstream.source.answer_bound import TABLE_LIST
 

@@ -10,8 +10,8 @@ from typing import Final
 from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.default_text import told_default
-from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table
+from protocol.sql.tables.default_text import told_default
+from protocol.sql.tables.source_table import CharsetDefault, Column, Key, Table
 from relay.upstream.schema.answer_text import SchemaSource, answer_text, quoted_text
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
 from relay.upstream.source.answer_bound import TABLE_LIST

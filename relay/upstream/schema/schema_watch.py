@@ -24,6 +24,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
+from protocol.sql.tables.source_table import CharsetDefault, Table, TableName
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.binlog_file.head import read_start
@@ -41,7 +42,6 @@ from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
 from relay.schema_history.schema_record import database_line, line, table_line
-from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
 from relay.source_tables.table_facts import table_facts
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
 from relay.upstream.schema.information_schema import TooManyColumns, schemas_of, tables_of

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.upstream.schema.answer_text import SchemaSource, answer_text
 from relay.upstream.source.answer_bound import TABLE_LIST
 

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from protocol.dependencies import write_set_codes as codes
 from protocol.sql.engines import names_of_engines, takes_foreign_keys
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table, TableName
 from relay.schema_history.table_agreement import columns_fit, type_parts
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, TableName
 from relay.view.dependencies.text_comparison import same_collation, text_form
 
 _RAW: Final = frozenset(

@@ -19,10 +19,10 @@ from protocol.dependencies.write_set_codes import MOST_TOLD_TABLES, PLAN_TABLE
 from protocol.errors import ProtocolError
 from protocol.position import binlog_number
 from protocol.sql.engines import takes_foreign_keys
+from protocol.sql.tables.source_table import ForeignKey, Table, TableName
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import Line, RecordedSchema, line, parse_lines, table_line, table_of_line
-from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
 from relay.source_tables.applied_definition import note_table
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.names import in_lower_case

@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.dependencies.write_set_codes import FORM_BINARY, FORM_EXACT, FORM_FOLDED, FORM_NONE
-from relay.schema_history.tables.source_table import WIDE_CHARSETS, Column
+from protocol.sql.tables.source_table import WIDE_CHARSETS, Column
 
 # Collations whose texts in printable ASCII are equal where their letters are the same but for case, and nowhere else. What is not
 # in ASCII is not compared by them here. Left out are, as real servers showed: Roman and Latin (I = J, U = V), Lithuanian (I = Y,

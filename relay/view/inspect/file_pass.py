@@ -14,7 +14,7 @@ from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes
 from relay.view.inspect.stamped_file import as_archived
 from relay.view.rules.mariadb.left_out import LeftOut
-from relay.view.rules.recorded_tables import TablesBefore
+from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.stops import source_stops
 from relay.view.stops.stop_reason import StopReason

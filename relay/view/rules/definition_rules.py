@@ -8,25 +8,23 @@ from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.altered_table import table_of
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import CreateTable
-from relay.view.rules.differences import (
-    ENGINE_MISSING,
-    PARTITIONED_ENGINE,
-    TO_INNODB,
-    TYPE_OPTION,
-    DefinitionDifference,
-)
+from protocol.sql.tables.altered_table import table_of
+from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
 from relay.view.rules.statement.reference_clauses import without_references
-from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import definition_stops
+from relay.view.stops.server_differences import (
+    ENGINE_MISSING,
+    PARTITIONED_ENGINE,
+    TO_INNODB,
+    TYPE_OPTION,
+    DefinitionDifference,
+)
 from relay.view.stops.stop_reason import TableUnknown
 
 _TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
@@ -65,7 +63,9 @@ def define(
     """
     forgets = _forgets_references(query, settings)
     try:
-        made = read_table_definition(query)
+        made = query.definition
+        if made is not None:
+            needs(made, "ENGINE", "TYPE", "FOREIGN", "REFERENCES")
     except NotSure:
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
@@ -84,7 +84,7 @@ def define(
         return query.raw
     _check(query, made, settings, has_gtid=has_gtid)
     edits = _type_options(made, settings)
-    if settings.engines == "innodb" and not made.temporary:
+    if settings.engines == "innodb" and not made.is_temporary:
         _check_added_keys(query, made, engines)
         changed = _to_innodb(query, made, edits)
         forgets = forgets or changed != edits or _is_without_keys(query, made, engines)
@@ -121,7 +121,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
     try:
         commented = has_commented_keys(query, made)
     except NotSure:
-        commented = made.has_foreign_keys or _may_say(query, _REFERS)
+        commented = bool(made.written.foreign_keys) or _may_say(query, _REFERS)
     if commented:
         raise definition_stops.commented_key(query)
 
@@ -159,7 +159,7 @@ def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEn
 
 def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> None:
     """Raises: CannotBeKept for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
-    if made.verb != "ALTER" or not made.has_foreign_keys or made.engine or engines is None:
+    if not isinstance(made, AlterTable) or not made.written.foreign_keys or made.engine or engines is None:
         return
     facts = engines.facts(made.name, query.thread_id)
     if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
@@ -177,12 +177,12 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
     _refuse(ENGINE_MISSING, query, made, settings)
-    if made.temporary:
+    if made.is_temporary:
         return
     becomes_innodb = settings.engines == "innodb"
-    if becomes_innodb and (named in _MERGE or "UNION" in made.options):
+    if becomes_innodb and (named in _MERGE or made.written.option("UNION") is not None):
         raise definition_stops.engine_missing(query, made.engine or "MERGE", ErrorCode.ER_WRONG_MRG_TABLE)
-    if made.selects and has_gtid:
+    if made.written.queried and has_gtid:
         if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
             refused = named in TO_INNODB | _MERGE and not becomes_innodb
         else:
@@ -197,7 +197,7 @@ def _refuse(
     difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
 ) -> None:
     """Raises: CannotBeKept for what the target refuses."""
-    found = difference.finds(query, made) if settings.target_version >= difference.since else ""
+    found = difference.finds(made) if settings.target_version >= difference.since else ""
     if found and difference.stop is not None:
         raise difference.stop(query, found)
 
@@ -205,33 +205,35 @@ def _refuse(
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
     if settings.target_version < TYPE_OPTION.since:
         return []
-    return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
+    return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.written.engines if one.name == "TYPE"]
 
 
 def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:
     """Tables without transactions become InnoDB. Raises: CannotBeKept."""
     edits = list(edits)
     changes = False
-    for one in made.engines:
-        if query.name(one.value).lower() in TO_INNODB:
+    for one in made.written.engines:
+        if one.text.lower() in TO_INNODB:
             changes = True
-            edits.append(TextEdit(one.value.start, one.value.stop, b"InnoDB"))
-    default_changes = made.verb == "CREATE" and not made.engine and default_engine(query.server_version) == "MyISAM"
+            edits.append(TextEdit(one.value, one.stop, b"InnoDB"))
+    default_changes = (
+        isinstance(made, CreateTable) and not made.engine and default_engine(query.server_version) == "MyISAM"
+    )
     if not (changes or default_changes):
         return edits
-    if made.has_foreign_keys:
+    if made.written.foreign_keys:
         raise definition_stops.not_for_innodb(
             query, f"{made.engine or 'MyISAM'} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it", 0
         )
     _check_auto_increment(query, made)
-    row_format = made.options.get("ROW_FORMAT")
-    if row_format is not None and row_format.value.upper in ("FIXED", "PAGE"):
-        edits.append(TextEdit(row_format.value.start, row_format.value.stop, b"DEFAULT"))
-    block = made.options.get("KEY_BLOCK_SIZE")
-    if block is not None and block.value.text not in _INNODB_BLOCKS:
-        edits.append(TextEdit(block.value.start, block.value.stop, b"0"))
-    for word in ("DATA", "INDEX"):
-        option = made.options.get(word)
+    row_format = made.written.option("ROW_FORMAT")
+    if row_format is not None and row_format.text.upper() in ("FIXED", "PAGE"):
+        edits.append(TextEdit(row_format.value, row_format.stop, b"DEFAULT"))
+    block = made.written.option("KEY_BLOCK_SIZE")
+    if block is not None and block.text not in _INNODB_BLOCKS:
+        edits.append(TextEdit(block.value, block.stop, b"0"))
+    for name in ("DATA DIRECTORY", "INDEX DIRECTORY"):
+        option = made.written.option(name)
         if option is not None:
             edits.append(TextEdit(option.start, option.stop, b""))
     return edits
@@ -239,13 +241,11 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
 
 def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
     """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: CannotBeKept."""
-    if made.verb != "CREATE" or made.selects:
+    if not isinstance(made, CreateTable) or made.like is not None:
         return
     try:
-        statement = parse_ddl(query.text, query.schema or "?", query.sql_mode, query.server_version)
-        if not isinstance(statement, CreateTable) or statement.like is not None:
-            return
-        table = table_of(statement, "")
+        needs_everything(made)
+        table = table_of(made, "")
     except NotSure:
         return  # the replica says 1075 itself
     for column in table.columns:

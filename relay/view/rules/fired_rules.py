@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import BodyChange
 from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
 from relay.view.rules.group_parts import GroupPart, PartKind

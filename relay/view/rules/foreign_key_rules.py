@@ -10,7 +10,8 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
+from relay.source_tables.names import in_lower_case
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -109,7 +110,7 @@ def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) 
 def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
     """In which order the tables of a join are gone through is the server's choice, and so is which rows a cascade takes before their
     triggers fire."""
-    lower = {(schema.lower(), name.lower()) for schema, name in tables}
+    lower = set(map(in_lower_case, tables))
     for table in tables:
         facts = engines.facts(table, query.thread_id)
         if facts is not None and facts.temporary:
@@ -119,7 +120,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
         if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
             why = f"nobody knows whether {named(table)} has triggers"
             raise TableUnknown(statement_stops.multi_table_delete(query, why).reason, table)
-        reached = engines.references.reached_from(table) & (lower - {(table[0].lower(), table[1].lower())})
+        reached = engines.references.reached_from(table) & (lower - {in_lower_case(table)})
         if reached and query.foreign_key_checks:
             raise statement_stops.multi_table_delete(
                 query, f"rows of {named(*sorted(reached))} go or change with rows of {named(table)}"

@@ -9,15 +9,14 @@ from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
-from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
+from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
-from relay.view.rules.recorded_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_tables import is_account_table
@@ -29,6 +28,7 @@ from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
+from relay.view.stops.server_differences import EVENTS, password_hash
 from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))

@@ -11,7 +11,8 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.ddl_statement import AlterTable, needs
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import KnownProgram
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -24,7 +25,6 @@ from relay.view.rules.statement.row_picks import (
     values_of_update,
     verb_of,
 )
-from relay.view.rules.statement.table_definition import read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 
@@ -64,12 +64,14 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
     if query.kind.verb not in ("ALTER", ""):
         return
     try:
-        made = read_table_definition(query)
+        made = query.definition
+        if made is not None:
+            needs(made, "AUTO_INCREMENT", "SERIAL")
     except NotSure as error:
         if _NUMBERS.search(query.raw):
             raise statement_stops.row_order_unknown(query, str(error)) from error
         return
-    if made is None or made.verb != "ALTER" or not (made.numbers_rows or made.ignores):
+    if not isinstance(made, AlterTable) or not (made.numbers_rows or made.ignores):
         return
     facts = engines.facts(made.name, query.thread_id)
     if facts is not None and not facts.temporary and facts.keeps_rollbacks is not False:

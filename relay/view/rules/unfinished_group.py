@@ -11,7 +11,7 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery

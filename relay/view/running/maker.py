@@ -26,7 +26,7 @@ from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
 from relay.view.rules.group import GroupRules
 from relay.view.rules.mariadb.left_out import LeftOut
-from relay.view.rules.recorded_tables import TablesBefore
+from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress, ViewStatus

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from protocol.errors import ErrorCode
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
     KEEP_ENGINES,

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.statement_text import one_line
 from protocol.errors import RelayError
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 SKIP: Final = "or make the change on the replicas by hand, then `view skip`"

@@ -11,10 +11,10 @@ from relay.audit.readiness.checks import ALL, found_in
 from relay.audit.readiness.events import CHECKS
 from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.view.rules.definition_rules import define
-from relay.view.rules.differences import EVENTS, password_hash
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.stops.server_differences import EVENTS, password_hash
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.sql_verdicts.corpus import Said, kept_statements
 from tests.sql_verdicts.readers import HISTORY

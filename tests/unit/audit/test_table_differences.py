@@ -2,8 +2,8 @@
 
 import pytest
 
+from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.audit.definitions.table_differences import table_differences
-from relay.schema_history.tables.source_table import Column, Table, whole_key
 
 ID = Column("id", "int", nullable=False)
 NAME = Column("name", "varchar(9)", "utf8mb4")

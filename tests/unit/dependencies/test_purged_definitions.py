@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, TableName, whole_key
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import line, parse_lines, table_line
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import Column, ForeignKey, Table, TableName, whole_key
 from relay.source_tables import table_book
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables

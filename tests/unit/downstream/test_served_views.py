@@ -31,6 +31,7 @@ from relay.service.shown_gtids import ShownGtids, ShownViewGtids
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import GtidPolicy, ViewSettings
 from relay.view.stops.stop_reason import StopReason
+from relay.view.stops.view_stop import ViewStop
 from relay.view.translate.wait_counts import EVERY_CAUSE, WaitCounts
 from relay.view.unopened_view import UnopenedView
 from tests.support.archive_filling import append_all
@@ -48,21 +49,15 @@ SERIAL = "Binlog_relay_view_serial_"
 NON_BLOCK = 1
 
 
-MIXED = StopReason("mixed_engines", "UPDATE of i and m writes two engines.", 1785, "view skip.")
-
-
-@dataclass
-class Stop:
-    file: str = SECOND
-    offset: int = 120
-    reason: StopReason = MIXED
+MIXED = StopReason("statement_mixes_engines", "UPDATE of i and m writes two engines.", 1785, "Skip it.")
+STOP = ViewStop(SECOND, 120, 120, MIXED)
 
 
 @dataclass
 class Status:
     source: Position | None = Position(FIRST, 900)  # noqa: RUF009 - a tuple
     behind_bytes: int = 77
-    stop: Stop | None = None
+    stop: ViewStop | None = None
     source_generation: int | None = None
     waits: WaitCounts | None = None
     left_out: LeftOut | None = None
@@ -464,7 +459,7 @@ async def test_a_purge_removes_the_files_of_what_the_account_sees(served: Served
 async def test_what_a_view_is_still_to_be_made_from_stays_also_where_it_has_stopped(
     served: Served, made: Position | None
 ) -> None:
-    served.views["gtid"].status = Status(made, 77, Stop())
+    served.views["gtid"].status = Status(made, 77, STOP)
     root = await served.client("root")
     await call(lambda: root.query(f"PURGE BINARY LOGS TO '{SECOND}'"))
     (warning,) = await call(lambda: root.query("SHOW WARNINGS"))
@@ -503,9 +498,9 @@ async def test_the_status_says_how_far_the_view_is_and_what_it_stopped_at(served
         "Binlog_relay_view_behind_bytes": "77",
         "Binlog_relay_view_stop": "",
     }
-    served.views["gtid"].status = Status(None, 0, Stop())
+    served.views["gtid"].status = Status(None, 0, STOP)
     status = dict(await served.query("SHOW STATUS LIKE 'Binlog_relay_view%'", "gtid"))
-    assert status["Binlog_relay_view_stop"] == f"{SECOND}:120: UPDATE of i and m writes two engines. view skip."
+    assert status["Binlog_relay_view_stop"] == f"{SECOND}:120: UPDATE of i and m writes two engines. Skip it."
     assert (status["Binlog_relay_view_source_file"], status["Binlog_relay_view_source_position"]) == ("", "0")
 
 
@@ -554,7 +549,7 @@ async def test_a_stopped_view_is_an_sql_thread_that_has_stopped_for_those_who_ar
         return await call(ask)
 
     assert await sql_thread("gtid") == ("Yes", 0, "")
-    served.views["gtid"].status = Status(None, 0, Stop())
+    served.views["gtid"].status = Status(None, 0, STOP)
     running, number, text = await sql_thread("gtid")
     assert (running, number) == ("No", 1785) and text.startswith(f"{SECOND}:120: UPDATE")
     assert await sql_thread(USER) == ("Yes", 0, "")

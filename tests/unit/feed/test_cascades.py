@@ -9,10 +9,10 @@ duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip inst
 
 import pyarrow as pa  # noqa: E402
 
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, TableName  # noqa: E402
 from relay.feed.cascades import note_cascades  # noqa: E402
 from relay.feed.feed_batch import FeedBatch, TablePart  # noqa: E402
 from relay.feed.rows.feed_place import FeedPlace  # noqa: E402
-from relay.schema_history.tables.source_table import Column, ForeignKey, Table, TableName  # noqa: E402
 
 START, CHANGED, END = (FeedPlace(1, 1, position) for position in (4, 200, 900))
 PARENT, CHILD = ("shop", "parent"), ("shop", "child")

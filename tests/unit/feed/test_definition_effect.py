@@ -4,15 +4,15 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import AlterTable
+from protocol.sql.tables.source_table import Column
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.kept_values import is_kept
 from relay.feed.statements.logged_changes import ALTERED, FedDefinition
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import AlterTable
-from relay.schema_history.tables.source_table import Column
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables
 

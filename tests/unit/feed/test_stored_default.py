@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
+from protocol.sql.tables.source_table import Column
 from relay.feed.rows.lake_columns import lake_column
 from relay.feed.rows.partial_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
-from relay.schema_history.tables.source_table import Column
 
 
 def stored(kind: str, default: str | None, *, nullable: bool = True, extra: str = "") -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table
 from relay.schema_history.certain_tables import CertainTables
 from relay.schema_history.schema_record import Line, line, parse_lines, table_line
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table
 from relay.source_tables.table_facts import table_facts
 
 FILE = "bin.000001"

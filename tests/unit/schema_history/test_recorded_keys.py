@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from protocol.binlog.schema.definition_statement import statement_setting
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table, whole_key
 from relay.schema_history.schema_record import RecordedSchema, line, table_line
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, whole_key
 from relay.source_tables.table_facts import table_facts
 from tests.support.event_stream import raw_event
 

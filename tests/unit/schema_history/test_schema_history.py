@@ -1,8 +1,8 @@
 """What statements say of tables between answers of the source: where it holds, and what an answer takes back."""
 
+from protocol.sql.tables.source_table import Column, Table
 from relay.schema_history.schema_file import kept_from
 from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_line
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.table_facts import table_facts
 
 ONE, TWO = "bin.000001", "bin.000002"

@@ -12,11 +12,11 @@ from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.tables.source_table import Column, Key, Table
 from relay.archive.storage.archived_file import describe_new_file
 from relay.schema_history.definition_scan import scan_definitions
 from relay.schema_history.schema_file import SchemaFile, read_schema
 from relay.schema_history.schema_record import RecordedSchema, line, table_line
-from relay.schema_history.tables.source_table import Column, Key, Table
 from relay.source_tables.table_facts import table_facts
 from relay.upstream.schema.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder

@@ -8,7 +8,7 @@ import pytest
 from protocol.binary_rows import binary_row
 from protocol.charsets import TextEncoding
 from protocol.errors import StatementRefused
-from protocol.resultset import Column, ColumnFlag, ColumnType
+from protocol.resultset import AnswerColumn, ColumnFlag, ColumnType
 from protocol.statements import SourceFacts
 from protocol.statements.expression.prepared import MOST_STATEMENTS, PreparedStatements
 
@@ -126,7 +126,7 @@ def test_one_connection_keeps_a_bounded_number_of_them() -> None:
     ],
 )
 def test_a_value_is_bytes_of_its_columns_kind(kind: ColumnType, value: str | int, encoded: bytes) -> None:
-    column = Column("a", kind, 10, ColumnFlag(0), 0, is_text=False)
+    column = AnswerColumn("a", kind, 10, ColumnFlag(0), 0, is_text=False)
     assert binary_row((value,), [column], UTF8) == b"\0\0" + encoded
     assert binary_row((None,), [column], UTF8) == b"\0\4"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from protocol.sql.tables.source_table import Column, Key, Table
 from protocol.statements import SourceFacts, StatementSession, answer_statement
 from protocol.statements.requests import QueryTables
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.schema_record import line, table_line
-from relay.schema_history.tables.source_table import Column, Key, Table
 from relay.source_tables.table_facts import table_facts
 
 MYSQL = SourceFacts("mysql", "9.7.4", 1, "uuid")

@@ -6,7 +6,7 @@ from typing import Any
 import pymysql.err
 import pytest
 
-from relay.schema_history.tables.source_table import ForeignKey, Key
+from protocol.sql.tables.source_table import ForeignKey, Key
 from relay.upstream.schema import foreign_key_query
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
 from relay.upstream.schema.information_schema import tables_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey
+from protocol.sql.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey
 from relay.source_tables.references import References
 from relay.view.stops.stop_reason import CannotBeKept, StopReason
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings

@@ -3,7 +3,7 @@
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.schema_history.tables.source_table import Column, Table, TableName
+from protocol.sql.tables.source_table import Column, Table, TableName
 from relay.view.stops.stop_reason import CannotBeKept
 from tests.support.rule_groups import XID, Item, Other, Rows, RuleRun, Statement, settings, stopped
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.schema_history.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
+from protocol.sql.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey, TableName
 from relay.source_tables.references import References
 from relay.view.rules.tables.table_engines import TableEngines
 

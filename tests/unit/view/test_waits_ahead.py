@@ -10,9 +10,9 @@ from typing import TypeVar
 import pytest
 
 import relay.view.inspect.waits_ahead as waits_ahead
+from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.archive.archive import Archive
 from relay.schema_history.schema_record import Line, line, parse_lines, table_line
-from relay.schema_history.tables.source_table import Column, Table, whole_key
 from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies import planned_tables
 from relay.view.dependencies.planned_tables import PlannedTables, taken_lines

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from protocol.binlog.table_map import MapColumn
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from tests.support.mariadb_table import (

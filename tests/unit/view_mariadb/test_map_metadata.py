@@ -4,8 +4,8 @@ import pytest
 
 from protocol.binlog.schema.table_columns import TableColumn, described_columns
 from protocol.binlog.table_map import MapColumn, decode_table_map
+from protocol.sql.tables.source_table import Column, Table
 from protocol.wire import lenenc_int
-from relay.schema_history.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from protocol.binlog.table_map import MapColumn
-from relay.schema_history.tables.source_table import Column, Table
+from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows import row_images
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice

@@ -9,7 +9,7 @@ import pytest
 from protocol.binlog.event_type import EventType
 from protocol.binlog.table_map import UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
-from relay.schema_history.tables.source_table import Column, Table
+from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.rows.row_images import ROW_EVENTS

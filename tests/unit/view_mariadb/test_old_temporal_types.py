@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from protocol.errors import Malformed
-from relay.schema_history.tables.source_table import Column, Table
+from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.old_temporal import (
     datetime_bytes,

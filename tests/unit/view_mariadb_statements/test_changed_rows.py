@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from protocol.sql.kind import Purpose, kind_of
-from relay.schema_history.tables.source_table import Column, Key, Table
+from protocol.sql.tables.source_table import Column, Key, Table
 from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
 from relay.view.rules.settings import ViewSettings

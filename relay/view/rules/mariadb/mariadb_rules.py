@@ -13,7 +13,7 @@ from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
-from relay.view.rules.recorded_tables import TablesBefore, plan_with_recorded
+from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import source_stops, transaction_stops

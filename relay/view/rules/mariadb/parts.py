@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 
 
 class TableConversion(Protocol):

@@ -9,11 +9,11 @@ from protocol.sql.edits import edited
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import CreateTable, Statement
+from protocol.sql.tables.server_dialect import DefaultCollations
+from protocol.sql.tables.source_table import Table, TableName
 from relay.schema_history.logged_definition import default_collations
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import CreateTable, Statement
-from relay.schema_history.tables.server_dialect import DefaultCollations
-from relay.schema_history.tables.source_table import Table, TableName
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.computed_values import computed_item

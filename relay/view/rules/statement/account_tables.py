@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 
 ACCOUNT_TABLES: Final = frozenset((
     "user", "db", "host", "tables_priv", "columns_priv", "procs_priv", "proxies_priv", "global_grants", "role_edges", "default_roles",

@@ -4,17 +4,17 @@ Taken out, and not made NOT ENFORCED: newer servers refuse some expressions that
 other table of the schema has (3822), and drop no column that a constraint names (3959).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from protocol.sql.edits import TextEdit
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.view.rules.statement.logged_query import LoggedQuery, is_word
+from protocol.sql.lexer import NotSure
+from protocol.sql.tables.ddl_statement import Action, CheckClause, ElementList, needs
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
-from relay.view.rules.statement.statement_words import StatementWords
 
-_SELECTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
-_BEHIND_ACTIONS: Final = ("PARTITION", "REMOVE")
+_AFTER_ACTIONS: Final = ("", ",", ";", "PARTITION", "REMOVE")
 
 
 class _Range(NamedTuple):
@@ -25,160 +25,90 @@ class _Range(NamedTuple):
 
 
 def without_checks(query: LoggedQuery) -> list[TextEdit]:
-    """What takes each CHECK out of CREATE TABLE or ALTER TABLE, with its name and its comma. Raises: NotSure."""
-    words = StatementWords(query)
-    clauses: list[_Range] = []
-    if words.accept("CREATE"):
-        words.accept("OR", "REPLACE")
-        words.accept("TEMPORARY")
-        words.expect("TABLE")
-        words.accept("IF", "NOT", "EXISTS")
-        words.table_name()
-        if words.word() == "(" and words.word(1) not in ("LIKE", "(", *_SELECTS):
-            clauses = _of_list(words)
-    elif words.accept("ALTER"):
-        words.accept_any("ONLINE", "OFFLINE", "IGNORE")
-        words.expect("TABLE")
-        words.table_name()
-        clauses = _of_actions(words)
-    found = [edit for one in _joined(clauses) for edit in removed_words(query, words.tokens[one.start : one.stop])]
-    return sorted(found)
+    """The edits that take each CHECK out of CREATE TABLE or ALTER TABLE, with its name and its comma. Raises: NotSure."""
+    made = query.definition
+    if made is None:
+        return []
+    needs(made, "CHECK")
+    if not made.written.checks:
+        return []
+    checks = _Checks(query, made.written.checks)
+    if made.written.listed is not None:
+        clauses = checks.of_list(made.written.listed)
+    else:
+        clauses = checks.of_actions(made.written.actions)
+    return sorted(edit for one in _joined(clauses) for edit in removed_words(query, query.tokens[one.start : one.stop]))
 
 
-def _of_list(words: StatementWords) -> list[_Range]:
-    """The clauses in a list of columns and keys in brackets, all of it where it has nothing else; the cursor is behind it."""
-    opened = words.at
-    words.expect("(")
-    elements: list[_Range] = []
-    while True:
-        elements.append(_element(words))
-        if words.accept(")"):
-            break
-        words.expect(",")
-    kept = [not _is_check(words.tokens, one.start) for one in elements]
-    if not any(kept):
-        return [_Range(opened, words.at)]
-    found: list[_Range] = []
-    for one, stays in zip(elements, kept, strict=True):
-        found += _of_column(words.tokens, one) if stays else [_whole(words.tokens, one)]
-    return found + _commas(elements, kept)
+class _Checks:
+    def __init__(self, query: LoggedQuery, checks: Sequence[CheckClause]) -> None:
+        self._tokens = query.tokens
+        self._checks = checks
 
+    def of_list(self, listed: ElementList) -> list[_Range]:
+        """The clauses in a list of columns and keys, all of it where it has nothing else."""
+        elements = [self._range(one.start, one.stop) for one in listed.elements]
+        checks = [self._within(one.start, one.stop) for one in listed.elements]
+        kept = [not self._own(found) for found in checks]
+        if not any(kept):
+            return [self._range(listed.start, listed.stop)]
+        found: list[_Range] = []
+        for one, inside, stays in zip(elements, checks, kept, strict=True):
+            clauses = [self._range(check.start, check.stop) for check in inside]
+            if not stays and clauses != [one]:
+                raise NotSure("words after CHECK")
+            found += clauses
+        return found + _commas(elements, kept)
 
-def _of_actions(words: StatementWords) -> list[_Range]:
-    """The clauses in the actions of ALTER TABLE, and those actions that are nothing else."""
-    actions: list[_Range] = []
-    kept: list[bool] = []
-    found: list[_Range] = []
-    while not words.ended:
-        start = words.at
-        adds = words.accept("ADD")
-        if adds and _is_check(words.tokens, words.at):
-            behind = _behind_check(words.tokens, words.at)
-            words.at = behind
-            if not words.ended and words.word() not in (",", *_BEHIND_ACTIONS):
-                raise NotSure(f"{words.peek().text} behind CHECK")
-            found.append(_Range(start, behind))
-            kept.append(False)
-        elif adds and _opens_list(words):
-            inside = _of_list(words)
-            everything = inside == [_Range(inside[0].start, words.at)] if inside else False
-            found += [_Range(start, words.at)] if everything else inside
-            kept.append(not everything)
-        else:
-            found += _of_column(words.tokens, _Range(start, _element(words).stop))
-            kept.append(True)
-        _element(words)  # PARTITION BY … behind the last action
-        actions.append(_Range(start, words.at))
-        if not words.accept(","):
-            break
-    if not words.ended:
-        raise NotSure(f"{words.peek().text} behind ALTER TABLE")
-    return found + _commas(actions, kept)
+    def of_actions(self, actions: Sequence[Action]) -> list[_Range]:
+        """The clauses in the actions of ALTER TABLE, and those actions that are nothing else."""
+        kept: list[bool] = []
+        found: list[_Range] = []
+        for action in actions:
+            inside = self._within(action.start, action.stop)
+            clauses = [self._range(check.start, check.stop) for check in inside]
+            stays = True
+            if action.listed is not None:
+                clauses = self.of_list(action.listed)
+                stays = clauses != [self._range(action.listed.start, action.listed.stop)]
+            elif self._own(inside):
+                stays = False
+                if self._tokens[clauses[0].stop].upper not in _AFTER_ACTIONS:
+                    raise NotSure("words after CHECK")
+            if not stays:
+                clauses = [_Range(self._at(action.start), clauses[0].stop)]
+            found += clauses
+            kept.append(stays)
+        return found + _commas([self._range(one.start, one.stop) for one in actions], kept)
 
+    def _at(self, place: int) -> int:
+        """The token that begins there, or the first one after it."""
+        return bisect_left(self._tokens, place, key=lambda token: token.start)
 
-def _opens_list(words: StatementWords) -> bool:
-    """Takes the words between ADD and a list of columns, where there is one."""
-    if words.word() == "COLUMN" and words.word(1) == "(":
-        words.take()
-    return words.word() == "("
+    def _range(self, start: int, stop: int) -> _Range:
+        return _Range(self._at(start), self._at(stop))
 
+    def _within(self, start: int, stop: int) -> Sequence[CheckClause]:
+        first, last = (bisect_left(self._checks, place, key=lambda check: check.start) for place in (start, stop))
+        return self._checks[first:last]
 
-def _element(words: StatementWords) -> _Range:
-    """Up to the comma or the bracket behind it; the cursor is there."""
-    start = words.at
-    while not words.ended and words.word() not in (",", ")"):
-        if words.word() == "(":
-            words.skip_brackets()
-        else:
-            words.take()
-    return _Range(start, words.at)
+    @staticmethod
+    def _own(checks: Sequence[CheckClause]) -> bool:
+        """True where the element is such a clause, and no column that has some."""
+        return bool(checks) and not checks[0].of_column
 
 
 def _commas(elements: Sequence[_Range], kept: Sequence[bool]) -> list[_Range]:
-    """Those that go with elements that do not stay: the one in front, or behind where nothing that stays is in front."""
+    """Those that go with elements that do not stay: the one before, or after where nothing that stays is before."""
     found = []
+    stayed = False
     for number, stays in enumerate(kept):
-        if stays or len(kept) == 1:
-            continue
-        if any(kept[:number]):
-            found.append(_Range(elements[number].start - 1, elements[number].start))
-        elif number + 1 < len(kept):
-            found.append(_Range(elements[number].stop, elements[number].stop + 1))
-    return found
-
-
-def _is_check(tokens: Sequence[SqlToken], at: int) -> bool:
-    """Whether [CONSTRAINT [name]] CHECK ( stands there."""
-    return _check_at(tokens, at) is not None
-
-
-def _check_at(tokens: Sequence[SqlToken], at: int) -> int | None:
-    """Where CHECK stands in [CONSTRAINT [name]] CHECK (, which begins at `at`."""
-    if is_word(tokens[at], "CONSTRAINT"):
-        at += 1
-        is_name = tokens[at].kind is TokenKind.NAME or (
-            tokens[at].kind is TokenKind.WORD and not (is_word(tokens[at], "CHECK") and tokens[at + 1].upper == "(")
-        )
-        at += is_name
-    return at if at + 1 < len(tokens) and is_word(tokens[at], "CHECK") and tokens[at + 1].upper == "(" else None
-
-
-def _behind_check(tokens: Sequence[SqlToken], at: int) -> int:
-    """Behind the clause that begins there, with [NOT] ENFORCED. Raises: NotSure."""
-    check = _check_at(tokens, at)
-    assert check is not None
-    depth, at = 0, check + 1
-    while True:
-        if tokens[at].kind is TokenKind.END:
-            raise NotSure("a CHECK that does not end")
-        depth += {"(": 1, ")": -1}.get(tokens[at].upper, 0)
-        at += 1
-        if not depth:
-            break
-    if is_word(tokens[at], "ENFORCED"):
-        return at + 1
-    return at + 2 if is_word(tokens[at], "NOT") and is_word(tokens[at + 1], "ENFORCED") else at
-
-
-def _whole(tokens: Sequence[SqlToken], element: _Range) -> _Range:
-    """An element that is such a clause. Raises: NotSure where something else stands in it."""
-    if _behind_check(tokens, element.start) != element.stop:
-        raise NotSure(f"{tokens[_behind_check(tokens, element.start)].text} behind CHECK")
-    return element
-
-
-def _of_column(tokens: Sequence[SqlToken], element: _Range) -> list[_Range]:
-    """The clauses in the definition of a column."""
-    found: list[_Range] = []
-    at, depth = element.start, 0
-    while at < element.stop:
-        if not depth and tokens[at - 1].upper != "." and _is_check(tokens, at):
-            behind = _behind_check(tokens, at)
-            found.append(_Range(at, behind))
-            at = behind
-            continue
-        depth += {"(": 1, ")": -1}.get(tokens[at].upper, 0)
-        at += 1
+        if not stays and len(kept) > 1:
+            if stayed:
+                found.append(_Range(elements[number].start - 1, elements[number].start))
+            elif number + 1 < len(kept):
+                found.append(_Range(elements[number].stop, elements[number].stop + 1))
+        stayed = stayed or stays
     return found
 
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from protocol.sql.lexer import ReadAs, SqlToken, sql_text, tokens_inside
 from protocol.sql.server_functions import NOW_FUNCTIONS
+from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
-from relay.view.rules.statement.table_definition import TableDefinition
 
 _READS_ALL: Final = "9.99.99"
 """A version that reads what stands in the comments for any server."""
@@ -22,8 +22,8 @@ def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
     read = sql_text(query.text, ReadAs(_READS_ALL, query.sql_mode))
     tokens = read.tokens
     commented = tokens_inside(tokens, (one for one in read.comments if one.is_read))
-    inline = {token.start for key in made.inline for token in key.references.tokens}
-    keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.foreign_keys]
+    inline = {token.start for key in made.written.inline for token in key.references.tokens}
+    keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.written.foreign_keys]
     return any(
         tokens[at].start not in inline and (_is_of_key(tokens, at) or any(tokens[at].start in one for one in keys))
         for at in commented

@@ -11,6 +11,8 @@ from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
 from protocol.sql.byte_text import blank_of, byte_text, is_wide
 from protocol.sql.kind import StatementKind, kind_of
 from protocol.sql.lexer import NotSure, ReadAs, SqlText, SqlToken, TokenKind, sql_text
+from protocol.sql.tables.ddl_parser import read_table_definition
+from protocol.sql.tables.ddl_statement import TableDefinition
 
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
@@ -84,6 +86,11 @@ class LoggedQuery:
         """The same; folds_rows: see `ReadAs`. Raises: NotSure."""
         read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self._charset))
         return sql_text(self.text, read_as)
+
+    @cached_property
+    def definition(self) -> TableDefinition | None:
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: NotSure."""
+        return read_table_definition(self.tokens, self.text, self.schema, self.sql_mode, self.server_version, self.name)
 
     def with_text(self, raw: bytes) -> bytes:
         """The body of the event with another statement."""

@@ -4,11 +4,11 @@ from typing import Final
 
 from protocol.sql.edits import TextEdit
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.references_clause import ReferencesClause
-from relay.schema_history.tables.server_dialect import ServerDialect
+from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition
+from protocol.sql.tables.references_clause import ReferencesClause
+from protocol.sql.tables.server_dialect import ServerDialect
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
-from relay.view.rules.statement.table_definition import TableDefinition
 
 _KEYS_IN_PLACE_SINCE: Final = (5, 6, 0)
 
@@ -19,7 +19,7 @@ def forgets_actions(query: LoggedQuery, made: TableDefinition) -> bool | None:
     InnoDB forgets them, which reads the text of a definition without its comments, those for servers too. With foreign_key_checks = 0
     an ALTER TABLE may add the key in place: then the server tells InnoDB of them.
     """
-    in_place = made.verb == "ALTER" and not query.foreign_key_checks
+    in_place = isinstance(made, AlterTable) and not query.foreign_key_checks
     may_be_in_place = in_place and version_numbers(query.server_version) >= _KEYS_IN_PLACE_SINCE
     forgets = ServerDialect(query.server_version).match_forgets_rules(alters=may_be_in_place)
     return None if forgets and b"/*!" in query.raw else forgets
@@ -36,7 +36,7 @@ def without_actions(query: LoggedQuery, made: TableDefinition) -> list[TextEdit]
 
 
 def _clauses(made: TableDefinition) -> list[ReferencesClause]:
-    return [key.references for key in made.foreign_keys]
+    return [key.references for key in made.written.foreign_keys]
 
 
 def _has_actions(clause: ReferencesClause) -> bool:

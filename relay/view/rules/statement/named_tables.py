@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.statement_words import StatementWords
 

@@ -1,11 +1,11 @@
 """REFERENCES behind a column of a definition, which servers before 9.0, and engines without foreign keys, read and forget."""
 
 from protocol.sql.edits import TextEdit
+from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
-from relay.view.rules.statement.table_definition import TableDefinition
 
 
 def without_references(query: LoggedQuery, made: TableDefinition) -> list[TextEdit]:
     """What takes each such clause out of the definition that the query is, as read; FOREIGN KEY (…) REFERENCES stays."""
-    return [edit for key in made.inline for edit in removed_words(query, key.references.tokens)]
+    return [edit for key in made.written.inline for edit in removed_words(query, key.references.tokens)]

@@ -1,7 +1,7 @@
 """Walks the words of a logged statement."""
 
 from protocol.sql.lexer import SqlToken
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.token_cursor import TokenCursor
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.sql.engines import default_engine, has_transactions, takes_foreign_keys
-from relay.schema_history.tables.foreign_key_names import last_number, made_up_name
-from relay.schema_history.tables.source_table import ForeignKey, Table, TableName
+from protocol.sql.tables.foreign_key_names import last_number, made_up_name
+from protocol.sql.tables.source_table import ForeignKey, Table, TableName
 from relay.source_tables.known_table import UNKNOWN_ENGINE, KnownTable
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName, RoutineBody

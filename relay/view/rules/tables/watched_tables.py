@@ -4,7 +4,7 @@ import functools
 from typing import Final
 
 from protocol.kernel.codes import VIEW_DELETE, VIEW_REPLACE, VIEW_WATCHED
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 
 BESIDE_OTHERS: Final = 1
 """In a transaction with more than one statement."""

@@ -21,6 +21,7 @@ from protocol.binlog.status_variables import (
 from protocol.errors import ProtocolError
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure
+from protocol.sql.tables.ddl_statement import TableOption
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL
@@ -33,7 +34,6 @@ from relay.view.rules.targets.statement.statement_kind import (
     only_counts,
     selects_defined_columns,
     selects_into_new_table,
-    start_transaction_at,
 )
 from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options, makes_index
 from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES, write_out_timestamps
@@ -102,7 +102,7 @@ class TargetQuery:
     @property
     def makes_table_with_rows(self) -> bool:
         """Whether rows of the same transaction follow this definition (CREATE TABLE ... SELECT, 8.0.21 and later)."""
-        return self._target.version < (8, 0) and self._atomic_at is not None
+        return self._target.version < (8, 0) and self._atomic is not None
 
     @property
     def selects_into_new_table(self) -> bool:
@@ -110,9 +110,10 @@ class TargetQuery:
         return self._target.version < (8, 0) and self.statement is not None and selects_into_new_table(self.statement)
 
     @property
-    def _atomic_at(self) -> int | None:
-        """Where START TRANSACTION stands in CREATE TABLE: behind the columns, before the other options."""
-        return start_transaction_at(self.statement) if self.statement is not None else None
+    def _atomic(self) -> TableOption | None:
+        """START TRANSACTION of a CREATE TABLE whose rows follow (CREATE TABLE ... SELECT, 8.0.21 and later)."""
+        made = self.statement.definition if self.statement is not None else None
+        return made.written.option("START TRANSACTION") if made is not None else None
 
     def translated(self) -> bytes:
         """The event's body for the target."""
@@ -147,9 +148,8 @@ class TargetQuery:
         default = self._number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
         if statement.word(1) in ("DATABASE", "SCHEMA"):
             check_schema_options(statement, text, self._target)
-        at = self._atomic_at
-        if at is not None:
-            statement.replace(statement.words[at].start, statement.words[at + 1].stop, "")
+        if self._atomic is not None:
+            statement.replace(self._atomic.start, self._atomic.stop, "")
         elif selects_into_new_table(statement) and not selects_defined_columns(statement):
             raise definition_stops.create_select_statement(text, self._target.title)
         if not is_plain_definition(statement) or (alters(statement) and self._mode > self._target.sql_modes):

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from protocol.sql.tables.source_table import Column, Table, TableName
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, Table, TableName
 from relay.source_tables.programs import KnownProgram, NamedWords
 from relay.view.rules.mariadb.differences.differing_functions import default_differs
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement

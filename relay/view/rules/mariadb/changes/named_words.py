@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from protocol.sql.lexer import SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import NamedWords
 from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
 from relay.view.rules.mariadb.differences.differing_functions import differing_function

@@ -3,8 +3,8 @@
 from typing import Final
 
 from protocol.sql.sql_mode import STRICT
+from protocol.sql.tables.source_table import Column
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column
 
 """STRICT_TRANS_TABLES, STRICT_ALL_TABLES: what cannot be kept is an error at the source."""
 _TEXTS: Final = frozenset(("char", "varchar", "text", "binary", "varbinary", "blob"))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from protocol.sql.engines import names_of_engines
+from protocol.sql.tables.source_table import Column, Table
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, Table
 
 _TEXTS: Final = frozenset(("char", "varchar", "text", "enum", "set"))
 _IN_ORDER_OF_KEYS: Final = frozenset(("", "innodb"))

@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple
 from protocol.binlog.table_map import MapColumn
 from protocol.columns.codes import column_codes as codes
 from protocol.errors import Malformed
+from protocol.sql.tables.source_table import Column, TableName
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, TableName
 from relay.view.rules.mariadb.rows.old_temporal import MOST_DIGITS, datetime_bytes, time_bytes, timestamp_bytes
 from relay.view.stops import definition_stops
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from protocol.binlog.table_map import MapColumn, TableMap
 from protocol.columns.codes import column_codes as codes
+from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Column, Key, Table
 from relay.schema_history.table_agreement import columns_fit, type_parts
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Key, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.stops import definition_stops
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.altered_table import alter_table, table_of
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_table import alter_table, table_of
+from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AlterTable,
@@ -16,7 +15,8 @@ from relay.schema_history.tables.ddl_statement import (
     ForeignKeyDefinition,
     Statement,
 )
-from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Table, TableName
+from protocol.sql.tables.source_table import CharsetDefault, Column, ForeignKey, Table, TableName
+from relay.schema_history.table_agreement import type_parts
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.known_table import VERSIONED, KnownTable, sequence
 from relay.source_tables.programs import KnownProgram, ProgramName

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.table_map import TableMap, UnknownColumnType, decode_table_map
 from protocol.errors import Malformed
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.source_tables.known_table import TableKind
 from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule, TargetChoice, column_rules

@@ -5,7 +5,7 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.sql.kind import kind_of
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.stops import definition_stops
 
 _HEAD_BYTES: Final = 8

@@ -7,7 +7,7 @@ from protocol.binlog.compression import TooLarge, unpack_column, unpack_compress
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.errors import Malformed, Truncated
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule
 from relay.view.rules.mariadb.rows.json_document import NotJson, binary_json
 from relay.view.rules.mariadb.rows.old_temporal import new_datetime, new_time, new_timestamp

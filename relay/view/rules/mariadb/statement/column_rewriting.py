@@ -6,8 +6,8 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.server_functions import NOW_FUNCTIONS, SEQUENCE_FUNCTIONS
-from relay.schema_history.tables.references_clause import read_references
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.references_clause import read_references
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement

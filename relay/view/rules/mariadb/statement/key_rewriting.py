@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.sql.lexer import NotSure, TokenKind
-from relay.schema_history.tables.references_clause import ReferencesClause, read_references
-from relay.schema_history.tables.source_table import Key, Table, TableName
+from protocol.sql.tables.references_clause import ReferencesClause, read_references
+from protocol.sql.tables.source_table import Key, Table, TableName
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.stops import definition_stops

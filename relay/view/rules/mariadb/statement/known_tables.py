@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 from relay.source_tables.programs import KnownProgram
 from relay.source_tables.references import References
 

@@ -6,7 +6,7 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ORACLE
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import JSON_TEXT
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement

@@ -6,8 +6,10 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.tables.source_table import Column, Table, TableName
+from protocol.sql.tables.table_actions import PARTITION_VERBS
+from protocol.sql.tables.table_options import QUERIES
 from relay.schema_history.table_agreement import type_parts
-from relay.schema_history.tables.source_table import Column, Table, TableName
 from relay.view.rules.mariadb.differences.conversions import conversion_differs
 from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
 from relay.view.rules.mariadb.differences.fractions_of_seconds import ColumnDigits, loses_fractions
@@ -30,7 +32,6 @@ from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
 from relay.view.stops import definition_stops
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
-_QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
 """What is done to all rows of a partition."""
 _BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
@@ -248,7 +249,7 @@ class CreateTableRewriting:
         elements = TableElements(words, self._name, self._known)
         ranges: list[tuple[int, int]] = []
         closed = words.at - 1
-        if words.word() == "(" and words.word(1) not in _QUERIES and words.word(1) != "(":
+        if words.word() == "(" and words.word(1) not in QUERIES and words.word(1) != "(":
             words.take()
             while True:
                 first = words.at
@@ -299,7 +300,7 @@ class CreateTableRewriting:
         words, first = self._words, self._words.at
         words.accept("IGNORE") or words.accept("REPLACE")
         words.accept("AS")
-        if words.word() not in _QUERIES and words.word() != "(":
+        if words.word() not in QUERIES and words.word() != "(":
             words.at = first
             return False
         read_expressions(words, words.at, words.end)
@@ -461,17 +462,7 @@ class AlterTableRewriting:
             words.take()
         elif word == "REMOVE" and following == "PARTITIONING":
             words.at += 2
-        elif word in (
-            "TRUNCATE",
-            "COALESCE",
-            "REORGANIZE",
-            "ANALYZE",
-            "CHECK",
-            "OPTIMIZE",
-            "REBUILD",
-            "REPAIR",
-            "EXCHANGE",
-        ) and (following == "PARTITION"):
+        elif word in PARTITION_VERBS and following == "PARTITION":
             self._partition_action(rewriting)
         elif not rewriting.accept():
             raise NotSure(f"{words.peek().text} in ALTER TABLE")

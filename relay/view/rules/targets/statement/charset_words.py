@@ -8,7 +8,6 @@ from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL, collation_name, collation_number, is_known
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.rules.targets.statement.table_clauses import defines_table, definitions
 from relay.view.stops import definition_stops, statement_stops
 
 _UTF8MB4: Final = "utf8mb4"
@@ -32,8 +31,8 @@ class CharsetWords:
         self._collates = list(self._values("COLLATE"))
         self._sets = [found for words in _SETS for found in self._values(*words)]
         self._brackets = statement.brackets
-        self._defines_table = defines_table(statement)
-        self._owners = self._owner_of_each() if self._sets and self._defines_table else None
+        self._definition = statement.definition
+        self._owners = self._owner_of_each() if self._sets and self._definition is not None else None
         self._collates_of: dict[tuple[int, int], list[int]] = {}
         for index, value in self._collates if self._sets else ():
             self._collates_of.setdefault(self._scope(index), []).append(value)
@@ -122,7 +121,7 @@ class CharsetWords:
 
     @property
     def _is_of_schema_or_table(self) -> bool:
-        return self._defines_table or self._statement.word(1) in ("DATABASE", "SCHEMA")
+        return self._definition is not None or self._statement.word(1) in ("DATABASE", "SCHEMA")
 
     def _named(self, value: int) -> str:
         """The collation named at `value`, as the target has it."""
@@ -138,10 +137,9 @@ class CharsetWords:
         """Of each word: the number of the definition that it is part of, 0: it is of the table, -1: of what is behind its options."""
         owners = [0] * len(self._statement.words)
         last = 0
-        for number, definition in enumerate(definitions(self._statement), 1):
-            last = max(last, definition.stop)
-            for index in range(definition.start, definition.stop):
-                owners[index] = number
+        for number, element in enumerate(self._definition.written.elements if self._definition is not None else (), 1):
+            start, last = self._statement.index_at(element.start), self._statement.index_at(element.stop)
+            owners[start:last] = [number] * (last - start)
         # by the third word of a CREATE TABLE, and the fourth of an ALTER TABLE, the table is named
         for index in range(max(last, 4), len(owners)):
             if (

@@ -8,6 +8,7 @@ from protocol.sql.byte_text import blank_of, byte_text, is_wide
 from protocol.sql.edits import TokenEdits, edited
 from protocol.sql.lexer import ReadAs, SqlComment, sql_text, tokens_inside, with_variables
 from protocol.sql.sql_words import SqlWords
+from protocol.sql.tables.ddl_parser import read_table_definition
 from relay.view.rules.targets.known.target import Target
 
 _MOST_WORDS: Final = 500_000
@@ -20,6 +21,8 @@ class SourceStatement(SqlWords, TokenEdits):
 
     hints: of the optimizer, which versions before 5.7 pass over. literals: rows of an INSERT that contain nothing else; of their words
     only the outermost brackets are among `words`. Places of words are in bytes.
+
+    definition: the CREATE TABLE or ALTER TABLE that it is, as far as it is known, or None.
 
     text: as in the event. collation: of the client. source: its version as 90704. Raises: NotSure.
     """
@@ -42,6 +45,7 @@ class SourceStatement(SqlWords, TokenEdits):
             tokens = with_variables(tokens)
         SqlWords.__init__(self, tokens)
         TokenEdits.__init__(self, text, self.words)
+        self.definition = read_table_definition(tokens, self._text, "?", sql_mode, version, lambda token: token.text)
         for comment in read.comments:
             if comment in left_out:
                 self.replace(comment.start, comment.stop, " ")

@@ -5,7 +5,6 @@ from typing import Final
 
 from relay.view.rules.targets.statement.new_syntax import common_table_at
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.rules.targets.statement.table_clauses import definitions
 
 _TABLE_OBJECTS: Final = frozenset(
     ("TABLE", "TEMPORARY", "DATABASE", "SCHEMA", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL")
@@ -34,25 +33,13 @@ def selects_into_new_table(statement: SourceStatement) -> bool:
     return made and (statement.has("SELECT") or common_table_at(statement) is not None)
 
 
-def start_transaction_at(statement: SourceStatement) -> int | None:
-    """Where START TRANSACTION stands in a CREATE TABLE whose rows follow (CREATE TABLE ... SELECT, 8.0.21 and later)."""
-    if not statement.starts("CREATE", "TABLE"):
-        return None
-    depth = 0
-    for index in range(len(statement.words)):
-        symbol = statement.word(index)
-        depth += (symbol == "(") - (symbol == ")")
-        if symbol == "START" and not depth and index > 2 and statement.word(index + 1) == "TRANSACTION":
-            return index
-    return None
-
-
 def selects_defined_columns(statement: SourceStatement) -> bool:
     """Whether each column that a CREATE TABLE ... SELECT selects is one that it defines: then no version chooses a type."""
     select = next(statement.places("SELECT"), None)
     if select is None or common_table_at(statement) is not None:
         return False
-    defined = {statement.text_at(definition.start) for definition in definitions(statement) if definition.type_at}
+    elements = statement.definition.written.elements if statement.definition is not None else []
+    defined = {statement.text_at(statement.index_at(one.type_at) - 1) for one in elements if one.type_at >= 0}
     start = select + 1
     while statement.word(start) in _BEFORE_COLUMNS:
         start += 1

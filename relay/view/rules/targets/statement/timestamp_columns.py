@@ -10,7 +10,6 @@ from typing import Final
 
 from protocol.sql.sql_mode import NO_ZERO_DATE, NO_ZERO_IN_DATE
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.rules.targets.statement.table_clauses import Definition, defines_table, definitions
 
 ZERO_DATE_MODES: Final = NO_ZERO_DATE | NO_ZERO_IN_DATE
 _ZERO: Final = " DEFAULT '0000-00-00 00:00:00'"
@@ -18,24 +17,25 @@ _ZERO: Final = " DEFAULT '0000-00-00 00:00:00'"
 
 def write_out_timestamps(statement: SourceStatement) -> None:
     """Adds what is missing. The table can then be altered under a sql_mode without ZERO_DATE_MODES only."""
-    if defines_table(statement):
-        for definition in definitions(statement):
-            _write_out(statement, definition)
-
-
-def _write_out(statement: SourceStatement, definition: Definition) -> None:
-    if not definition.type_at or statement.word(definition.type_at) != "TIMESTAMP":
+    if statement.definition is None:
         return
-    behind = definition.type_at
-    if statement.word(behind + 1) == "(":
-        behind = statement.brackets.closing(behind + 1)
-    words = [statement.word(index) for index in range(behind + 1, definition.stop)]
+    for element in statement.definition.written.elements:
+        type_at = statement.index_at(element.type_at)
+        if element.type_at >= 0 and statement.word(type_at) == "TIMESTAMP":
+            _write_out(statement, range(type_at, statement.index_at(element.stop)))
+
+
+def _write_out(statement: SourceStatement, places: range) -> None:
+    last = places.start
+    if statement.word(last + 1) == "(":
+        last = statement.brackets.closing(last + 1)
+    words = [statement.word(index) for index in range(last + 1, places.stop)]
     pairs = list(pairwise(words))
     nullable = any(
         word == "NULL" and (not at or words[at - 1] not in ("NOT", "DEFAULT")) for at, word in enumerate(words)
     )
     if ("NOT", "NULL") in pairs or ("PRIMARY", "KEY") in pairs:
         if "DEFAULT" not in words:
-            statement.after(behind, _ZERO)
+            statement.after(last, _ZERO)
     elif not nullable:
-        statement.after(behind, " NULL")
+        statement.after(last, " NULL")

@@ -6,9 +6,9 @@ from typing import Final
 
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.ddl_statement import ColumnDefinition, ForeignKeyDefinition, KeyDefinition
-from relay.schema_history.tables.foreign_key_names import last_number, made_up_name, made_up_number, name_in_renamed
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, whole_key
+from protocol.sql.tables.ddl_statement import ColumnDefinition, ForeignKeyDefinition, KeyDefinition
+from protocol.sql.tables.foreign_key_names import last_number, made_up_name, made_up_number, name_in_renamed
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table, whole_key
 
 _WITH_PREFIX: Final = re.compile(r"(?:(?:var)?(?:char|binary)|(?:tiny|medium|long)?(?:text|blob))\b")
 _PLAIN: Final = re.compile(r"[\w$]+", re.ASCII)

@@ -6,7 +6,7 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import compiled_collation
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import RESTRICT
+from protocol.sql.tables.source_table import RESTRICT
 
 DefaultCollations = tuple[tuple[str, str], ...]
 """(character set, collation) of sets for which the statement's event names another collation than the one of old servers."""

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import OF_ONE_CONNECTION
-from relay.schema_history.tables.source_table import Table, TableName
+from protocol.sql.tables.source_table import Table, TableName
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.stops.stop_reason import TableUnknown
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.token_cursor import TokenCursor
 
 _TWO_WORDS: Final = frozenset(("SET", "NO"))
 """What SET NULL, SET DEFAULT and NO ACTION begin with."""
@@ -46,15 +46,16 @@ def read_references(cursor: TokenCursor, schema: str) -> ReferencesClause:
     on_delete, on_update = "", ""
     before_match: ReferencesClause | None = None
     while True:
-        tokens = tuple(cursor.tokens[start : cursor.at])
         if cursor.accept("MATCH"):
+            before = tuple(cursor.tokens[start : cursor.at - 1]) if before_match is None else ()
             cursor.take()
-            before_match = before_match or ReferencesClause(tokens, parent, columns, on_delete, on_update)
+            before_match = before_match or ReferencesClause(before, parent, columns, on_delete, on_update)
         elif cursor.accept("ON", "DELETE"):
             on_delete = _action(cursor)
         elif cursor.accept("ON", "UPDATE"):
             on_update = _action(cursor)
         else:
+            tokens = tuple(cursor.tokens[start : cursor.at])
             return ReferencesClause(tokens, parent, columns, on_delete, on_update, before_match)
 
 

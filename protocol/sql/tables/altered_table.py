@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.sql.lexer import NotSure
-from relay.schema_history.tables.altered_keys import AlteredKeys
-from relay.schema_history.tables.column_types import as_binary, with_charset
-from relay.schema_history.tables.ddl_statement import (
+from protocol.sql.tables.altered_keys import AlteredKeys
+from protocol.sql.tables.column_types import as_binary, with_charset
+from protocol.sql.tables.ddl_statement import (
     FIRST,
     AddColumn,
     AddForeignKey,
@@ -16,6 +16,7 @@ from relay.schema_history.tables.ddl_statement import (
     Clause,
     ColumnDefinition,
     CreateTable,
+    DropCheck,
     DropColumn,
     DropForeignKey,
     DropKey,
@@ -26,8 +27,8 @@ from relay.schema_history.tables.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from relay.schema_history.tables.default_text import default_of_type
-from relay.schema_history.tables.source_table import (
+from protocol.sql.tables.default_text import default_of_type
+from protocol.sql.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
     CharsetDefault,
@@ -143,6 +144,8 @@ class _Alteration:
                 self._keys.drop(name, or_constraint=or_constraint)
             case RenameKey(old, new):
                 self._keys.rename(old, new)
+            case DropCheck():
+                pass
             case DropForeignKey(name):
                 self._keys.drop_foreign(name)
             case SetCharset(option, converts):

@@ -20,8 +20,8 @@ from protocol.kernel.codes import (
     PRE_GA_WRITE_ROWS_EVENT,
 )
 from protocol.sql.engines import names_of_engines
+from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.table_definition import TableDefinition
 from relay.view.stops import definition_stops, statement_stops, transaction_stops
 from relay.view.stops.stop_reason import CannotBeKept
 
@@ -56,23 +56,22 @@ class DefinitionDifference(NamedTuple):
 
     since: Version
     error: int
-    finds: Callable[[LoggedQuery, TableDefinition], str]
+    finds: Callable[[TableDefinition], str]
     stop: Callable[[LoggedQuery, str], CannotBeKept] | None = None
 
 
-def _engine_missing(query: LoggedQuery, made: TableDefinition) -> str:
+def _engine_missing(made: TableDefinition) -> str:
     return made.engine if made.engine.lower() in _MISSING else ""
 
 
-def _partitioned_engine(query: LoggedQuery, made: TableDefinition) -> str:
-    if not made.partitioned or made.temporary:
+def _partitioned_engine(made: TableDefinition) -> str:
+    if not made.written.partitioned or made.is_temporary:
         return ""
-    engines = (query.name(at.value) for at in made.engines)
-    return next((engine for engine in engines if engine.lower() in TO_INNODB), "")
+    return next((one.text for one in made.written.engines if one.text.lower() in TO_INNODB), "")
 
 
-def _type_option(query: LoggedQuery, made: TableDefinition) -> str:
-    return "TYPE" if any(at.is_type for at in made.engines) else ""
+def _type_option(made: TableDefinition) -> str:
+    return "TYPE" if any(one.name == "TYPE" for one in made.written.engines) else ""
 
 
 OLD_ROWS: Final = EventDifference(

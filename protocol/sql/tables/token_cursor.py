@@ -1,7 +1,7 @@
 """Walks the tokens of a statement. What does not stand where it should makes the statement one that nobody is sure of."""
 
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
-from relay.schema_history.tables.source_table import TableName
+from protocol.sql.tables.source_table import TableName
 
 
 class TokenCursor:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.schema_history.tables.default_text import default_of_type, literal_text, text_default, told_default
+from protocol.sql.tables.default_text import default_of_type, literal_text, text_default, told_default
 
 
 @pytest.mark.parametrize(

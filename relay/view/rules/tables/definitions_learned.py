@@ -6,14 +6,14 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
-from relay.schema_history.tables.source_table import RESTRICT, ForeignKey, TableName
+from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition, needs
+from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
 from relay.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables
 from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.statement.statement_words import StatementWords
-from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
@@ -27,8 +27,9 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
     try:
         words = StatementWords(query)
         verb = words.word()
-        definition = read_table_definition(query)
+        definition = query.definition
         if definition is not None:
+            needs(definition, "ENGINE", "TYPE", "FOREIGN", "REFERENCES", "RENAME")
             _learn_table(engines, query, definition)
         elif verb == "CREATE" and words.word(1) in ("DATABASE", "SCHEMA"):
             if words.word(2) != "IF" and not query.error:
@@ -50,18 +51,18 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
 
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:
-    if query.error and made.verb == "CREATE":
-        return
-    if made.verb == "ALTER":
+    if isinstance(made, AlterTable):
         if made.engine:
             engines.alter_engine(made.name, made.engine, query.thread_id)
         facts = engines.facts(made.name, query.thread_id)
         takes = facts is None or takes_foreign_keys(facts.engine or facts.default_engine)
         engines.alter_foreign_keys(
-            made.name, dropped=made.dropped_keys, added=_foreign_keys(query, made) if takes else ()
+            made.name, dropped=made.dropped_constraints, added=_foreign_keys(query, made) if takes else ()
         )
         if made.rename is not None:
             engines.rename_table(made.name, made.rename, query.thread_id)
+    elif query.error:
+        return
     elif made.like is not None:
         engines.create_like(
             made.name, made.like, query.thread_id, temporary=made.temporary, checked=query.foreign_key_checks
@@ -80,9 +81,9 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
 
 
 def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, ForeignKey]]:
-    defined = made.foreign_keys
+    defined = made.written.foreign_keys
     if version_numbers(query.server_version) >= _INLINE_KEYS_SINCE:
-        defined = [*defined, *made.inline]
+        defined = [*defined, *made.written.inline]
     forgets = forgets_actions(query, made)
     said = [(name, clause.before_match if forgets and clause.before_match else clause) for name, clause in defined]
     return [

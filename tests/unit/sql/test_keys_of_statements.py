@@ -2,9 +2,9 @@
 
 import pytest
 
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.source_table import ForeignKey, Key, Table, whole_key
 from relay.schema_history.logged_definition import LoggedDefinition
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.source_table import ForeignKey, Key, Table, whole_key
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables
 

@@ -1,20 +1,22 @@
 """What definitions are made of: names of columns, values, character sets, keys."""
 
+from collections.abc import Callable
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from protocol.sql.lexer import NotSure, SqlToken, TokenKind
 from protocol.sql.server_functions import NOW_FUNCTIONS
-from relay.schema_history.tables.default_text import (
+from protocol.sql.tables.ddl_statement import CheckClause, Unknown, WrittenForeignKey, WrittenParts
+from protocol.sql.tables.default_text import (
     expression_default,
     introduced_default,
     number_default,
     text_default,
 )
-from relay.schema_history.tables.references_clause import read_references
-from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, ServerDialect
-from relay.schema_history.tables.source_table import ForeignKey
-from relay.schema_history.tables.token_cursor import TokenCursor
+from protocol.sql.tables.references_clause import read_references
+from protocol.sql.tables.server_dialect import UNKNOWN_RULE, ServerDialect
+from protocol.sql.tables.source_table import ForeignKey
+from protocol.sql.tables.token_cursor import TokenCursor
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))
@@ -22,17 +24,92 @@ _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 
 
 class DdlReader(TokenCursor):
-    """What definitions of tables and columns are made of."""
+    """What definitions of tables and columns are made of.
 
-    def __init__(self, tokens: list[SqlToken], text: str, schema: str, sql_mode: int, dialect: ServerDialect) -> None:
+    `name_of`: reads the text of a name or a string, and may raise NotSure. `schema`: the default database. `table_schema`: that of
+    the table that is defined; foreign keys without a schema are in it. `alters`: it is an ALTER TABLE. `written`: the parts of the
+    table's definition that have been read.
+    """
+
+    def __init__(
+        self,
+        tokens: list[SqlToken],
+        text: str,
+        schema: str,
+        sql_mode: int,
+        dialect: ServerDialect,
+        name_of: Callable[[SqlToken], str] | None = None,
+    ) -> None:
         super().__init__(tokens, schema)
         self._text = text
+        self._name_of = name_of
         self.table_schema = schema
-        """Of the table that is defined; foreign keys without a schema are in it."""
         self.sql_mode = sql_mode
         self.dialect = dialect
         self.alters = False
-        """Whether it is an ALTER TABLE."""
+        self.written = WrittenParts()
+        self._unknown_up_to = -1
+
+    def text_of(self, token: SqlToken) -> str:
+        """The text of a name or a string. Raises: NotSure."""
+        return token.text if self._name_of is None else self._name_of(token)
+
+    # ---- parts that are not known ----
+
+    def attempt(self, read: Callable[[], object]) -> bool:
+        """Reads a part; one that is not known is noted, and only its first word, or what is in brackets, is passed over."""
+        start = self.at
+        try:
+            read()
+        except NotSure as error:
+            self.at = start
+            if self.word() in (",", ")"):
+                self.note(start, str(error))
+            else:
+                self.pass_over(str(error))
+            return False
+        return True
+
+    def pass_over(self, why: str) -> None:
+        """Notes that the next word, or what is in brackets, is not known. Raises: NotSure where a bracket does not end."""
+        token, start = self.peek(), self.at
+        if token.upper == "(":
+            self.skip_brackets()
+        elif token.kind is not TokenKind.END:
+            self.take()
+        self.note(start, why, token.upper if token.kind is TokenKind.WORD else "")
+
+    def note(self, start: int, why: str, word: str = "") -> None:
+        """Notes that the words from number `start` up to the next one are not known; `word`: one of them that may begin a clause."""
+        first = self.tokens[start].start
+        stop = self.tokens[self.at - 1].stop if self.at > start else first
+        if start != self._unknown_up_to:
+            self.written.unknown.append(Unknown(first, stop, why, set()))
+        last = self.written.unknown[-1]
+        last.stop = max(stop, last.stop)
+        if word:
+            last.words.add(word)
+        self._unknown_up_to = self.at
+
+    def start_of_next(self) -> int:
+        """Where the next token begins in the text."""
+        return self.peek().start
+
+    def stop_of_last(self) -> int:
+        """Where the last token that was taken ends in the text."""
+        return self.tokens[self.at - 1].stop
+
+    def check_clause(self, *, of_column: bool) -> None:
+        """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]."""
+        start = self.start_of_next()
+        if self.accept("CONSTRAINT") and self.word() != "CHECK":
+            self.name()
+        self.expect("CHECK")
+        self.skip_brackets()
+        if self.word() == "NOT" and self.word(1) == "ENFORCED":
+            self.take()
+        self.accept("ENFORCED")
+        self.written.checks.append(CheckClause(start, self.stop_of_last(), of_column))
 
     @property
     def mariadb(self) -> bool:
@@ -183,10 +260,16 @@ class DdlReader(TokenCursor):
         """The columns that brackets name."""
         return tuple(name for name, _prefix in self.key_parts())
 
-    def references(self) -> ForeignKey:
+    def references(self, name: str = "", *, of_column: bool) -> ForeignKey:
         """REFERENCES and what follows, without the columns that are before it. A rule may be UNKNOWN_RULE."""
-        said = read_references(self, self.table_schema)
-        columns = tuple(self.text_of(token) for token in said.columns)
+        start, said = self.at, read_references(self, self.table_schema)
+        keys = self.written.inline if of_column else self.written.foreign_keys
+        keys.append(WrittenForeignKey(name, said))
+        columns: tuple[str, ...] = ()
+        try:
+            columns = tuple(map(self.text_of, said.columns))
+        except NotSure as error:
+            self.note(start, str(error))
         forgets = said.before_match is not None and self.dialect.match_forgets_rules(alters=self.alters)
         on_delete, on_update = (
             self.dialect.foreign_key_rule("" if forgets else UNKNOWN_RULE if rule and forgets is None else rule)

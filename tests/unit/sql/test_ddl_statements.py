@@ -4,9 +4,9 @@ import pytest
 
 from protocol.sql.lexer import NotSure
 from protocol.sql.sql_mode import ANSI_QUOTES
-from relay.schema_history.tables.ddl_parser import parse_ddl
-from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
-from relay.schema_history.tables.source_table import Column, ForeignKey, Table, whole_key
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, whole_key
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.table_book import SourceTables

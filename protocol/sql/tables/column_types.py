@@ -7,10 +7,10 @@ from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import REAL_AS_FLOAT
-from relay.schema_history.tables.ddl_reader import DdlReader
-from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
-from relay.schema_history.tables.default_text import default_of_type
-from relay.schema_history.tables.source_table import (
+from protocol.sql.tables.ddl_reader import DdlReader
+from protocol.sql.tables.ddl_statement import FIRST, ColumnDefinition
+from protocol.sql.tables.default_text import default_of_type
+from protocol.sql.tables.source_table import (
     UNKNOWN_CHARSET,
     WIDE_CHARSETS,
     CharsetDefault,
@@ -74,9 +74,10 @@ class _Definition:
         self._after: str | None = None
 
     def read(self, alters: bool) -> ColumnDefinition:
-        self._read_type()
-        while self._attribute(alters):
-            pass
+        reader, first = self._reader, self._reader.at
+        reader.attempt(self._read_type)
+        while not self._ends():
+            reader.attempt(lambda: self._attribute(alters))
         kind = self._type
         charset = ""
         if self._is_text:
@@ -84,7 +85,7 @@ class _Definition:
             if self._charset == "binary" and not kind.startswith(("enum", "set")):
                 kind, charset = as_binary(kind), ""
         elif self._charset is not None and not self._reader.mariadb:
-            raise NotSure("a character set of what is no text")
+            reader.note(first, "a character set of what is no text")
         if self._unsigned:
             kind += " unsigned zerofill" if self._zerofill else " unsigned"
         nullable = self._nullable and not self._primary
@@ -105,17 +106,14 @@ class _Definition:
 
     def _read_type(self) -> None:
         reader = self._reader
-        word = reader.word()
+        word = reader.take().upper
         if word in _INTEGERS:
-            reader.take()
             self._type = _INTEGERS[word] + (reader.bracket_text() if "(" not in _INTEGERS[word] else "")
             self._signs()
         elif word == "SERIAL":
-            reader.take()
             self._type, self._unsigned, self._nullable, self._unique = "bigint", True, False, True
             self._extra.append("auto_increment")
         elif word in _FLOATS or word == "REAL":
-            reader.take()
             if word == "REAL":
                 self._type = "float" if reader.sql_mode & REAL_AS_FLOAT else "double"
             else:
@@ -129,38 +127,29 @@ class _Definition:
                 self._type += digits
             self._signs()
         elif word in _DECIMALS:
-            reader.take()
             digits = reader.bracket_text() or "(10,0)"
             self._type = "decimal" + (digits if "," in digits else f"{digits[:-1]},0)")
             self._signs()
         elif word == "BIT":
-            reader.take()
             self._type = "bit" + (reader.bracket_text() or "(1)")
         elif word in ("TIME", "DATETIME", "TIMESTAMP"):
-            reader.take()
             self._type = word.lower() + reader.bracket_text().replace("(0)", "")
         elif word == "YEAR":
-            reader.take()
             self._type = "year" + reader.bracket_text()
             self._signs()
             self._unsigned = False
         elif word in _PLAIN:
-            reader.take()
             self._type = "geometrycollection" if word == "GEOMCOLLECTION" else word.lower()
         elif word == "VECTOR":
-            reader.take()
             self._type = "vector" + (reader.bracket_text() or ("" if reader.mariadb else "(2048)"))
         elif word in _OF_MARIADB and reader.mariadb:
-            reader.take()
             self._type = word.lower()
         elif word == "JSON":
-            reader.take()
             if reader.mariadb:
                 self._type, self._is_text, self._charset, self._collation = "longtext", True, "utf8mb4", "utf8mb4_bin"
             else:
                 self._type = "json"
         elif word in ("ENUM", "SET"):
-            reader.take()
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
             if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
@@ -168,22 +157,20 @@ class _Definition:
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
-            reader.take()
             self._type = word.lower() + (reader.bracket_text() or ("(1)" if word == "BINARY" else ""))
         elif word in _BLOBS:
-            reader.take()
             size = reader.bracket_text()
             self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
         elif word in _TEXTS:
-            reader.take()
             size = reader.bracket_text()
             # how many bytes so many characters take depends on the character set, which may not be known here
             self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
             self._is_text = True
         else:
-            self._read_characters(word)
+            reader.at -= 1
+            self._read_characters()
 
-    def _read_characters(self, word: str) -> None:
+    def _read_characters(self) -> None:
         reader = self._reader
         national = reader.accept("NATIONAL")
         word = reader.word()
@@ -223,14 +210,22 @@ class _Definition:
 
     # ---- what follows ----
 
-    def _attribute(self, alters: bool) -> bool:
-        """Reads one; False: there is none. Raises: NotSure."""
+    def _ends(self) -> bool:
+        """True where no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
         reader = self._reader
         word = reader.word()
-        if word in (",", ")") or reader.kind is TokenKind.END:
-            return False
+        return (
+            word in (",", ")")
+            or reader.kind is TokenKind.END
+            or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
+        )
+
+    def _attribute(self, alters: bool) -> None:
+        """Reads one. Raises: NotSure."""
+        reader = self._reader
+        word = reader.word()
         if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
-            return True
+            return
         if alters and reader.accept("FIRST"):
             self._after = FIRST
         elif alters and reader.accept("AFTER"):
@@ -254,7 +249,6 @@ class _Definition:
             self._extra.append("COMPRESSED")
         elif not reader.accept("VISIBLE"):
             raise NotSure(f"{word or reader.text()} in a column's definition")
-        return True
 
     def _of_characters(self, word: str) -> bool:
         reader = self._reader
@@ -268,8 +262,7 @@ class _Definition:
                 self._set_charset(reader.charset())
             if self._collation is not None:
                 self._collation = ""  # servers differ in which of the two counts
-        elif word == "COLLATE":
-            reader.take()
+        elif reader.accept("COLLATE"):
             collation = plain_collation(reader.name_or_string())
             charset = reader.charset_of_collation(collation)
             if charset is not None:
@@ -277,17 +270,13 @@ class _Definition:
                 self._set_charset(charset)
             else:
                 self._collation = f"{self._charset}_{collation}" if self._charset and collation != "default" else ""
-        elif word == "ASCII" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("ASCII"):
             self._set_charset("latin1")
-        elif word == "UNICODE" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("UNICODE"):
             self._set_charset("ucs2")
-        elif word == "BYTE" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("BYTE"):
             self._set_charset("binary")
-        elif word == "BINARY" and self._is_text:
-            reader.take()
+        elif self._is_text and reader.accept("BINARY"):
             self._is_binary = True
         else:
             return False
@@ -302,27 +291,19 @@ class _Definition:
 
     def _of_value(self, word: str) -> bool:
         reader = self._reader
-        if word == "NOT" and reader.word(1) == "NULL":
-            reader.take()
-            reader.take()
+        if reader.accept("NOT", "NULL"):
             self._nullable, self._says_null = False, True
-        elif word == "NULL":
-            reader.take()
+        elif reader.accept("NULL"):
             self._nullable, self._says_null = True, True
-        elif word == "DEFAULT":
-            reader.take()
+        elif reader.accept("DEFAULT"):
             self._default = default_of_type(self._type, reader.value())
-        elif word == "ON" and reader.word(1) == "UPDATE":
-            reader.take()
-            reader.take()
+        elif reader.accept("ON", "UPDATE"):
             reader.value()
             self._extra.append("on update CURRENT_TIMESTAMP")
-        elif word == "AUTO_INCREMENT":
-            reader.take()
+        elif reader.accept("AUTO_INCREMENT"):
             self._extra.append("auto_increment")
-        elif word == "SERIAL" and reader.word(1) == "DEFAULT":
-            for _ in range(3):
-                reader.take()
+        elif reader.accept("SERIAL", "DEFAULT"):
+            reader.take()
             self._nullable, self._unique = False, True
             self._extra.append("auto_increment")
         elif word in ("GENERATED", "AS"):
@@ -352,15 +333,9 @@ class _Definition:
             reader.accept("KEY")
             self._unique = True
         elif word == "REFERENCES":
-            self._references = reader.references()
+            self._references = reader.references(of_column=True)
         elif word in ("CONSTRAINT", "CHECK"):
-            if reader.accept("CONSTRAINT") and reader.word() != "CHECK":
-                reader.name()
-            reader.expect("CHECK")
-            reader.skip_brackets()
-            if reader.word() == "NOT" and reader.word(1) == "ENFORCED":
-                reader.take()
-            reader.accept("ENFORCED")
+            reader.check_clause(of_column=True)
         else:
             return False
         return True

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from protocol.dependencies import write_set_codes as codes
+from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table, whole_key
 from relay.archive.storage.files import FileLayer
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_line
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, Table, whole_key
 from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies.planned_tables import NEVER, PlannedTables
 from relay.view.dependencies.tables_file import TablesFile, read_tables
