@@ -1,1 +1,1 @@
-"""What people and monitors ask of the running relay, answered with what is true of it."""
+"""The queries of people and monitors to the running relay, and their answers."""

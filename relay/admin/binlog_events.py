@@ -1,8 +1,8 @@
-"""SHOW BINLOG EVENTS: what stands in an archived file, a page at a time.
+"""SHOW BINLOG EVENTS: the events of an archived file, a page at a time.
 
-A server streams as many rows as there are; here a statement gets at most MOST_EVENTS, and a last row that says where to go
-on: a table of ten million events would take the loop's time from the replicas. The scan runs in a thread with one megabyte
-of memory, one at a time for all connections.
+A server streams as many rows as there are; here a statement gets at most MOST_EVENTS, and a last row that says where to continue: a
+table of ten million events would take the loop's time from the replicas. The scan runs in a thread with one megabyte of memory, one
+at a time for all connections.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from relay.fairness.fair_pool import FairPool
 from relay.process.slow_thread import give_way
 
 MOST_EVENTS: Final = 5000
-"""Rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""
+"""The most rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""
 MOST_TEXT: Final = 4 << 20
-"""Characters of Info that one statement gets, about."""
+"""The approximate number of characters of Info that one statement gets."""
 
 COLUMNS: Final = ("Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info")
 _PACKED_THREADS: Final = 4
@@ -56,24 +56,24 @@ _LABELS: Final = {
 
 
 class Archived(Protocol):
-    """What is needed of an archive."""
+    """The parts of an archive that are needed."""
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
         """All files, oldest first."""
 
     def file(self, name: str) -> ArchivedFile | None:
-        """The file of that name."""
+        """Return the file of that name."""
 
     def path(self, name: str) -> Path:
-        """Where it is."""
+        """Return its path."""
 
     @property
     def layer(self) -> FileLayer:
         """The disk that it is read from."""
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """What is at that position."""
+        """Return what is at that position."""
 
 
 class BinlogEvents:
@@ -82,17 +82,17 @@ class BinlogEvents:
     def __init__(self) -> None:
         self._thread = FairPool(1, "binlog-events", kept=1)
         self._packed_threads = FairPool(_PACKED_THREADS, "packed-events")
-        """Who waits for a bucket here holds up nobody whose file is plain."""
+        """The threads for scans that wait for a bucket, so that these do not delay scans of plain files."""
 
     def close(self) -> None:
-        """Ends the thread once its scan has noticed that nobody waits for it."""
+        """End the thread once its scan has noticed that its result is not wanted any more."""
         for threads in (self._thread, self._packed_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def show(
         self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect, encode: Callable[[Rows], EncodedRows]
     ) -> EncodedRows:
-        """The answer; `encode` is called in a thread. Cancelling it ends the scan within a megabyte.
+        """Return the answer; `encode` is called in a thread. Cancelling it ends the scan within a megabyte.
 
         Raises: StatementRefused (1220).
         """
@@ -138,7 +138,7 @@ class BinlogEvents:
             gone.set()
 
     async def _start(self, archive: Archived, name: str, path: Path, first: int) -> int:
-        """Where to begin to scan so that the events from `first` on are seen for what they are."""
+        """Return where the scan must begin so that the events from `first` on are recognized."""
         try:
             check = await archive.check_position(name, first)
             if check.verdict is Verdict.INSIDE_TRANSACTION and check.group is not None:
@@ -161,7 +161,7 @@ def _not_held(archive: Archived) -> StatementRefused:
 
 
 def _is_marked(layer: FileLayer, path: Path, offset: int) -> bool:
-    """Whether the event at `offset` carries its boundary. Raises: OSError."""
+    """Return whether the event at `offset` carries its boundary. Raises: OSError."""
     with StoredFile.open(layer, path) as file:
         flags = file.read(offset + FLAGS_AT, 2)
     return len(flags) == 2 and bool(struct.unpack("<H", flags)[0] & TBM_MASK)
@@ -192,7 +192,7 @@ class _Page:
         self._format: FormatDescription | None = None
 
     def read(self) -> Rows:
-        """Scans. Raises: OSError, Unreadable."""
+        """Scan. Raises: OSError, Unreadable."""
         if self._first < self._end and self._wanted != 0:
             self._scan()
         return Rows(COLUMNS, tuple(self._rows))
@@ -208,7 +208,7 @@ class _Page:
                     return
 
     def _take(self, chunk: Chunk) -> bool:
-        """Adds the rows of a chunk that are wanted; False: the page is full."""
+        """Add the rows of a chunk that are wanted; False: the page is full."""
         row = bisect_left(range(chunk.rows), self._first, key=chunk.offset)
         skipped = min(self._skip, chunk.rows - row)
         self._skip -= skipped
@@ -249,7 +249,7 @@ class _Page:
 
 
 def _boundary_label(header: EventHeader, info: int) -> str:
-    """The event's own mark, else what the scan inferred."""
+    """Return the event's own mark, else what the scan inferred."""
     marked = (header.flags & TBM_MASK) >> TBM_SHIFT
     return (
         _LABELS.get(BoundaryType(marked), "")

@@ -1,4 +1,4 @@
-"""SHOW SLAVE HOSTS and SHOW PROCESSLIST: who is connected, what each does, how far each replica has come."""
+"""SHOW SLAVE HOSTS and SHOW PROCESSLIST: the connections, what each does, and the position of each replica."""
 
 import asyncio
 import time
@@ -13,11 +13,11 @@ from relay.downstream.request.refusal import shown_name
 from relay.upstream.source.source_status import SourceStatus
 
 _SHORT_INFO: Final = 100
-"""Characters of Info without FULL."""
+"""The characters of Info without FULL."""
 
 
 def replicas(connections: Iterable[ClientStatus], dialect: Dialect, master_id: int) -> Rows:
-    """Who registered as a replica and is connected. `master_id`: the server_id that replicas see here.
+    """Return the connected clients that registered as replicas. `master_id`: the server_id that replicas see here.
 
     MySQL has the last column since 5.6, and newer names since 8.0.22.
     """
@@ -38,10 +38,10 @@ def replicas(connections: Iterable[ClientStatus], dialect: Dialect, master_id: i
 def processlist(
     connections: Iterable[ClientStatus], asker: ClientStatus, source: SourceStatus, dialect: Dialect, *, full: bool
 ) -> Rows:
-    """All connections, and the one to the source; without admin the asker's own account's, as in a server.
+    """Return all connections, and the one to the source; without admin those of the asker's own account, as in a server.
 
-    Info of a replica is the position it has reached, and the one that a semi-sync replica acknowledged; of one that
-    waits, the one it asked for. MariaDB has the column Progress since 5.3.
+    Info of a replica is the position it has reached, and the one that a semi-sync replica acknowledged; of one that waits, the one it
+    requested. MariaDB has the column Progress since 5.3.
     """
     now = asyncio.get_running_loop().time()
     rows: list[tuple[Value, ...]] = []

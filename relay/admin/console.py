@@ -1,7 +1,7 @@
 """Answers what only the running relay can: a table from request to answer.
 
-SHOW statements are for every account: whoever may read all binlogs learns nothing more from them. Others' connections in
-SHOW PROCESSLIST are for accounts with `admin`, as are all statements that change something (the protocol layer sees to it).
+SHOW statements are for every account: an account that may read all binlogs learns nothing more from them. Others' connections in SHOW
+PROCESSLIST are for accounts with `admin`, as are all statements that change something (the protocol layer enforces it).
 """
 
 import asyncio
@@ -78,10 +78,10 @@ from relay.view.unopened_view import UnopenedView
 _SHOWN_OPTIONS: Final = frozenset({"SOURCE_HOST", "SOURCE_PORT", "SOURCE_USER", "SOURCE_LOG_FILE", "SOURCE_LOG_POS"})
 _SHOWN_CHARACTERS: Final = 300
 _OF_FILES: Final = (ShowBinaryLogs, ShowMasterStatus, ShowBinlogEvents, AskGtidPosition, PurgeTo, PurgeBefore)
-"""What is asked of an archive's own files."""
+"""The requests about an archive's own files."""
 _ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"
 _ENCODED_ON_THE_LOOP: Final = 100
-"""Rows of which the loop notices nothing."""
+"""So many rows are encoded on the loop without a noticeable delay."""
 
 log = structlog.get_logger("relay.admin")
 
@@ -89,9 +89,9 @@ log = structlog.get_logger("relay.admin")
 class Console:
     """The relay's own answers, to those who are served one archive. `close` it before the archive.
 
-    `config_path`: shown as the file that decides at the next start. `view`: whose archive it is; None: it is the mirror. Of a view
-    that is not open there are no files to speak of.
-    `mirror`: to a view's console that of the mirror, which is closed later: of the relay they say the same.
+    `config_path`: the file that is shown as deciding at the next start. `view`: whose archive it is; None: it is the mirror. A view
+    that is not open has no files to show. `mirror`: for a view's console that of the mirror, which is closed later: about the relay
+    they answer the same.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Console:
         self._scrub = scrub
         self._repair = RunningRepair()
         self.copies_of: Callable[[int], Sequence[FileOrigin]] = lambda _number: []
-        """Of a generation: where damaged files are looked for that the source does not give. Blocking."""
+        """For a generation: the places where damaged files are looked for that the source does not supply. Blocking."""
         self.config_path = config_path
         self._view = view
         self._mirror = mirror or self
@@ -123,28 +123,29 @@ class Console:
             self._lag, self._events, self._tables = mirror._lag, mirror._events, mirror._tables
         self._views: dict[str, ListedView] = {}
         self._finding = asyncio.Lock()
-        """Held while a place of a view is looked for: whoever asks, and how often, one thread is busy with it."""
+        """Held while a place of a view is looked for: the searches of all askers together occupy one thread."""
 
     @property
     def _generation(self) -> Generation:
-        """What is shown under the names of files: the newest generation's."""
+        """The generation that file names refer to: the newest one."""
         return self._archive.current
 
     def add_view(self, view: ListedView) -> None:
-        """From now on statements may name it. Of the mirror's console. One that was opened takes the place of itself before."""
+        """Allow statements to name the view from now on. For the mirror's console. A view that was opened replaces its earlier
+        entry."""
         self._views[view.settings.name] = view
 
     @property
     def views(self) -> Mapping[str, ListedView]:
-        """Those of relay.toml, by name, open or not. Of the mirror's console."""
+        """The views of relay.toml, by name, open or not. For the mirror's console."""
         return self._views
 
     def seconds_behind(self, status: SourceStatus) -> int | None:
-        """How far the archive is behind the source's clock; None: not known."""
+        """Return by how much the archive is behind the source's clock; None: unknown."""
         return self._lag.seconds_behind(status)
 
     def close(self) -> None:
-        """Answers no more."""
+        """Stop answering."""
         if self._mirror is not self:
             return
         self._lag.close()
@@ -152,7 +153,7 @@ class Console:
         self._tables.close()
 
     async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
-        """The answer. Raises: StatementRefused."""
+        """Return the answer. Raises: StatementRefused."""
         answer = await self._show(request, asker)
         if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
             return await in_turn(asker.encode, answer)
@@ -206,7 +207,7 @@ class Console:
                 return await self._change(request, asker, dialect)
 
     async def _answer_apart(self, request: AnswerApart, asker: ClientStatus) -> GivenAnswer:
-        """What was too much work for the loop."""
+        """Return an answer that is too much work for the loop."""
 
         def run() -> GivenAnswer | Request:
             answer = request.statement.run()
@@ -216,7 +217,7 @@ class Console:
         return await self._show(answer, asker) if isinstance(answer, Request) else answer
 
     async def _status(self, request: ShowStatus, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
-        """SHOW STATUS: what its condition wants is found on the loop, or in a thread where that is much work."""
+        """Answer SHOW STATUS: what its condition wants is found on the loop, or in a thread if that is much work."""
         try:
             search = request.wanted.search(Effort())
             ledger = await self._ledger() if asks_for_ledger(search) else None
@@ -227,7 +228,7 @@ class Console:
             return await self._tables.apart(lambda: status_rows(values, search, request, asker))
 
     def _told(self, asker: ClientStatus) -> Mapping[str, ListedView]:
-        """The views that somebody may hear of: who is served one, of that one alone."""
+        """Return the views that the asker may see: a client of one view sees that one alone."""
         if asker.view is None or asker.is_admin:
             return self._views
         return {name: view for name, view in self._views.items() if name == asker.view}
@@ -241,7 +242,7 @@ class Console:
         return await self._tables.answer(request, who, own, generation.directory, generation.end)
 
     def _own_rows(self, asker: ClientStatus, dialect: Dialect, ledger: Mapping[str, int] | None) -> OwnRows:
-        """The tables of servers whose rows are this relay's."""
+        """Return the tables of servers whose rows are this relay's."""
 
         def connections() -> list[Facts]:
             shown = processlist(self._connections.statuses(), asker, self._source.status(), dialect, full=True)
@@ -267,12 +268,12 @@ class Console:
         return await in_turn(lambda: asker.encode(binary_logs(here, dialect)))
 
     def _clients(self) -> list[ClientStatus]:
-        """Who is served this archive: of others' files the names and generations say nothing here."""
+        """Return the clients of this archive: names and generations of files mean nothing for the others."""
         name = self._view.settings.name if self._view is not None else None
         return [client for client in self._connections.statuses() if client.view == name]
 
     def _readers(self) -> list[Reader]:
-        """Who needs files of this archive: the mirror's are what views are made from."""
+        """Return the readers of this archive's files: views are built from the mirror's."""
         return [*self._clients(), *map(view_reader, self._views.values())]
 
     async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
@@ -336,7 +337,8 @@ class Console:
         )
 
     async def _ledger(self) -> Mapping[str, int] | None:
-        """Rows by kind; None while the catalog cannot be read, or is not open, so that the other variables are shown all the same."""
+        """Return the number of rows by kind; None while the catalog cannot be read, or is not open, so that the other variables are
+        shown all the same."""
         if isinstance(self._view, UnopenedView):
             return None
         try:
@@ -347,9 +349,9 @@ class Console:
 
 
 def request_text(request: Request) -> str:
-    """What the log says of a statement that changes something: its kind and what it names, of most options the name only.
+    """Return the log's text for a statement that changes something: its kind and what it names, of most options the name only.
 
-    Such as `ChangeSource(SOURCE_HOST='db2', SOURCE_PASSWORD)`: no password, and nothing that was left out of the statement.
+    An example is `ChangeSource(SOURCE_HOST='db2', SOURCE_PASSWORD)`: no password, and nothing that was left out of the statement.
     """
     named = []
     for item in fields(request):

@@ -1,4 +1,4 @@
-"""FLUSH: what of it a relay can do, and why not the rest."""
+"""FLUSH: the parts that a relay can do, and why not the rest."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _STATUS: Final = ("STATUS", "GLOBAL STATUS", "SESSION STATUS")
 
 
 def flush(request: Flush, connections: Connections) -> Done:
-    """STATUS and HOSTS are done; logs cannot be rotated here. All parts or none. Raises: StatementRefused."""
+    """Do STATUS and HOSTS; logs cannot be rotated here. All parts or none. Raises: StatementRefused."""
     for part in request.what:
         if part in ("LOGS", "BINARY LOGS"):
             raise not_here(

@@ -1,7 +1,7 @@
-"""SELECT BINLOG_GTID_POS('file', position): which GTIDs a replica has that stands there.
+"""SELECT BINLOG_GTID_POS('file', position): the GTIDs of a replica at that position.
 
-A MariaDB replica by file and position asks for it whenever it connects, and takes the answer for its own GTID state, so that
-it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
+A MariaDB replica by file and position asks for it whenever it connects, and takes the answer for its own GTID state, so that it can
+change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
 """
 
 from dataclasses import replace
@@ -25,11 +25,11 @@ _COLUMN: Final = AnswerColumn("", ColumnType.LONG_BLOB, 16777216)
 
 
 async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:
-    """The answer; NULL for what is no event's place, or is not published, or cannot be read."""
+    """Return the answer; NULL for a position that is no event's place, or is not published, or cannot be read."""
     try:
         text = await _text(archive, request.file, max(request.position, FIRST_EVENT))
     except (ArchiveError, OSError, Malformed):
-        text = None  # anything that is not sure would be loaded into the replica's state
+        text = None  # anything uncertain would be loaded into the replica's state
     return Rows((replace(_COLUMN, name=request.label),), ((text,),))
 
 
@@ -56,7 +56,7 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
 
 
 def _state(snapshot: FileSnapshot, stop: int) -> str:
-    """The newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
+    """Return the newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
     start, passed = FIRST_EVENT, []
     for block in snapshot.blocks() or ():
         if block.stop > stop:

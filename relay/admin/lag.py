@@ -1,4 +1,4 @@
-"""How far the archive is behind the source's clock."""
+"""The time by which the archive is behind the source's clock."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,14 +8,14 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.upstream.source.source_status import SourceStatus
 
 IDLE_S: Final = 2.0
-"""After so long without anything new, and nothing half received, the newest event's age says nothing any more."""
+"""After this time without anything new, and nothing half received, the newest event's age means nothing any more."""
 CATCHING_UP_S: Final = 60
-"""Events this old when they come are those of a relay that catches up: its silence may be a stall. Then only a heartbeat,
-which a source sends when it has nothing else, proves that everything has come."""
+"""Events this old on arrival are those of a relay that catches up: its silence may be a stall. Then only a heartbeat, which a source
+sends when it has nothing else, proves that everything has come."""
 
 
 class WithFiles(Protocol):
-    """What is needed of the newest generation."""
+    """The needed part of the newest generation."""
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
@@ -23,21 +23,21 @@ class WithFiles(Protocol):
 
 
 class Watched(Protocol):
-    """What is needed of the archive."""
+    """The needed part of the archive."""
 
     @property
     def current(self) -> WithFiles:
         """The newest generation."""
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Calls when the archive grew."""
+        """Call `callback` whenever the archive grows."""
 
     def unwatch(self, callback: Callable[[], None]) -> None:
-        """Ends that."""
+        """End `watch`."""
 
 
 class Lag:
-    """Notes when the archive grew, and by how old events."""
+    """Notes when the archive grew, and the age of the events."""
 
     def __init__(self, archive: Watched, heartbeats: Callable[[], int]) -> None:
         self._archive = archive
@@ -49,7 +49,7 @@ class Lag:
         archive.watch(self._grew)
 
     def close(self) -> None:
-        """Looks no more."""
+        """Stop watching."""
         self._archive.unwatch(self._grew)
 
     def _grew(self) -> None:
@@ -60,10 +60,10 @@ class Lag:
             self._age_s = time.time() - files[-1].last_timestamp
 
     def seconds_behind(self, status: SourceStatus) -> int | None:
-        """The age of the newest archived event while events come; 0 when all that came is archived; None: no stream, or
-        one that is too new for its silence to say anything.
+        """Return the age of the newest archived event while events come; 0 when all that came is archived; None: no stream, or one
+        that is too new for its silence to mean anything.
 
-        In whole seconds, by the source's timestamps and this machine's clock.
+        The age is in whole seconds, by the source's timestamps and this machine's clock.
         """
         if status.io_running != "Yes":
             return None
@@ -75,7 +75,7 @@ class Lag:
         return max(0, int(time.time()) - status.last_event_timestamp) if status.last_event_timestamp else 0
 
     def _is_too_new(self, status: SourceStatus) -> bool:
-        """The source was asked just now, and nothing came yet, no heartbeat either."""
+        """Return whether the source was connected just now, and nothing came yet, no heartbeat either."""
         if status.kind != "server" or status.attached_at is None or status.stream_heartbeats:
             return False
         return self._grew_at_unix < status.attached_at and 0 <= time.time() - status.attached_at <= IDLE_S

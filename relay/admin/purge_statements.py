@@ -1,8 +1,8 @@
-"""PURGE BINARY LOGS: which files may go, and what keeps the others.
+"""PURGE BINARY LOGS: the files that may be removed, and what keeps the others.
 
-Files go from the oldest on, up to the one that was named or that is not old enough; never the newest one, and never one
-that a connected replica, or a view, reads or will come to. What a replica that is away would ask for is not kept, as in a server: it
-will be refused with the files that are left.
+Files go from the oldest on, up to the one that was named or that is not old enough; never the newest one, and never one that a
+connected replica, or a view, reads or will come to. What a replica that is away would ask for is not kept, as in a server: the
+replica will be refused because its files are missing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ class GenerationFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """The files that go, and the notice about what stays although it was asked for."""
+    """The files that are removed, and the notice about requested files that stay."""
 
     files: tuple[GenerationFile, ...]
     notices: tuple[Notice, ...]
@@ -37,8 +37,8 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class ViewReader:
-    """A view that is made from the archive. `needed_file`: the file that it goes on with, and needs what follows, too; empty: all
-    there is. needed_generation: of the archive, that the file is in; None: not known."""
+    """A view that is built from the archive. `needed_file`: the file with which it continues; it needs what follows, too; empty: all
+    there is. needed_generation: the archive's generation of that file; None: unknown."""
 
     name: str
     needed_file: str
@@ -47,11 +47,12 @@ class ViewReader:
 
 Reader = ClientStatus | ViewReader
 Readers = Callable[[], Iterable[Reader]]
-"""Who reads the archive now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
+"""The present readers of the archive. It is called again for each generation: removing files takes a while, and replicas come
+meanwhile."""
 
 
 def view_reader(view: ShownView) -> ViewReader:
-    """What the view has still to be made from, also one that has stopped: somebody may let it go on."""
+    """Return what the view must still be built from, also for one that has stopped: it may be continued."""
     status, start = view.status, view.settings.start
     if status.needed is not None:
         return ViewReader(view.settings.name, status.needed.file, status.source_generation)
@@ -59,7 +60,7 @@ def view_reader(view: ShownView) -> ViewReader:
 
 
 async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:
-    """Everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
+    """Remove everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
     held = held_files(archive)
     place = next((place for place in reversed(range(len(held))) if held[place].file.name == name), None)
     if place is None:
@@ -72,7 +73,7 @@ async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -
 
 
 async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason: str) -> Done:
-    """Files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
+    """Remove files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
     held = held_files(archive)
     count = 0
     while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
@@ -81,12 +82,12 @@ async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason
 
 
 def held_files(archive: Archive) -> list[GenerationFile]:
-    """The files of all generations, oldest first."""
+    """Return the files of all generations, oldest first."""
     return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
 def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Reader], gone: int = 0) -> Purge:
-    """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
+    """Return which of the oldest `count` files may go now. gone: how many the same statement has removed before."""
     connections = tuple(connections)
     wanted = held[:count]
     for number, (generation, file) in enumerate(wanted):
@@ -110,7 +111,7 @@ def _place(held: GenerationFile) -> tuple[int, int]:
 
 
 def _needs(connection: Reader, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]) -> bool:
-    """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
+    """Return whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     if isinstance(connection, ViewReader):
         return _needs_to_make(connection, generation, file, held)
     needed = connection.needed_file
@@ -124,7 +125,7 @@ def _needs(connection: Reader, generation: Generation, file: ArchivedFile, held:
 def _needs_to_make(
     view: ViewReader, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]
 ) -> bool:
-    """Whether this file is the one that the view goes on with, or comes behind it: that one may be gone."""
+    """Return whether this file is the one with which the view continues, or comes after it: that one may be missing."""
     if not view.needed_file:
         return True
     number = view.needed_generation
@@ -146,7 +147,7 @@ def _named(readers: Sequence[Reader]) -> str:
 
 
 async def _carry_out(archive: Archive, wanted: Sequence[GenerationFile], readers: Readers, reason: str) -> Done:
-    """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
+    """Remove the files up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
     last = max(map(_place, wanted), default=None)
     gone = 0
     try:

@@ -4,8 +4,8 @@ How a relay's facts fit a replica's columns:
 
 - The IO thread is the connection to the source. Its position is the end of what was received.
 - The SQL thread is what publishes whole transactions to replicas. It runs ("Yes") as long as the archive takes what comes;
-  with a full disk or a failing one it is "No", with the archive's error. There is nothing to stop it with.
-- To an account with a view, what publishes is the view: where it has stopped, that is the SQL thread's error.
+  with a full disk or a failing one it is "No", with the archive's error. Nothing can stop it.
+- To an account with a view, what publishes is the view: when it has stopped, that is the SQL thread's error.
 - The relay log is the archive: its file and position are the published end, its space all archived bytes.
 - All transactions of the archive were retrieved, and executed with those before its first file; the connection itself is
   by file and position.
@@ -33,8 +33,8 @@ _VERIFYING: Final = ("verify_ca", "verify_identity")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
-    """What the columns show. `archived_bytes`, `archived_events`: of all files. `failure`: why the archive takes nothing now.
-    `config_path`: where the settings are. `view_stop`: of the view that is asked about."""
+    """The facts that the columns show. `archived_bytes`, `archived_events`: of all files. `failure`: why the archive takes nothing
+    now. `config_path`: where the settings are. `view_stop`: of the view that is asked about."""
 
     status: SourceStatus
     archived_bytes: int
@@ -47,7 +47,7 @@ class ReplicaFacts:
 
     @property
     def sql_error(self) -> tuple[int, str]:
-        """Why nothing more is published: number and text; 0: nothing is wrong."""
+        """The number and text of the reason why nothing more is published; 0: nothing is wrong."""
         if self.failure is not None:
             return ErrorCode.ER_SLAVE_RELAY_LOG_WRITE_FAILURE, str(self.failure)
         if self.view_stop is not None:
@@ -56,7 +56,7 @@ class ReplicaFacts:
 
 
 def replica_status(facts: ReplicaFacts, dialect: Dialect, *, all_channels: bool = False) -> Rows:
-    """The one row. The columns have the names of the statement's words."""
+    """Return the one row. The columns have the names of the statement's words."""
     columns = status_columns(dialect, all_channels=all_channels)
     values = status_values(facts, dialect)
     names = tuple(in_newer_words(column) for column in columns) if dialect.says_source else columns
@@ -64,7 +64,7 @@ def replica_status(facts: ReplicaFacts, dialect: Dialect, *, all_channels: bool 
 
 
 def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
-    """All columns that any server has, by their older names."""
+    """Return all columns that any server has, by their older names."""
     status = facts.status
     gtids = facts.gtids
     sql_errno, sql_error = facts.sql_error
@@ -154,7 +154,7 @@ def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
 
 
 def _read_all(dialect: Dialect) -> str:
-    """What an SQL thread says that has nothing left to do."""
+    """Return the state of an SQL thread that has nothing left to do."""
     if dialect.is_mysql() and not dialect.is_mysql(5, 7):
         return "Slave has read all relay log; waiting for the slave I/O thread to update it"
     return f"{dialect.replica_word.capitalize()} has read all relay log; waiting for more updates"
@@ -165,5 +165,5 @@ def _event_time(timestamp: int) -> str | None:
 
 
 def _error_time(at: float | None) -> str:
-    """As MySQL writes it: `250131 23:59:59`; UTC, like the relay's NOW()."""
+    """Return the time as MySQL writes it: `250131 23:59:59`; UTC, like the relay's NOW()."""
     return time.strftime("%y%m%d %H:%M:%S", time.gmtime(at)) if at is not None else ""

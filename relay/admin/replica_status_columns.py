@@ -68,7 +68,7 @@ _IRREGULAR: Final = {
 
 
 def status_columns(dialect: Dialect, *, all_channels: bool = False) -> tuple[str, ...]:
-    """The columns by their older names, which are also the keys of the values."""
+    """Return the columns by their older names, which are also the keys of the values."""
     columns = _SHARED
     for since, added in _MARIADB if dialect.is_mariadb else _MYSQL:
         if dialect.version >= since:
@@ -80,7 +80,7 @@ def status_columns(dialect: Dialect, *, all_channels: bool = False) -> tuple[str
 
 
 def in_newer_words(column: str) -> str:
-    """The column's name in SHOW REPLICA STATUS of MySQL."""
+    """Return the column's name in SHOW REPLICA STATUS of MySQL."""
     return _IRREGULAR.get(column) or column.replace("Master_", "Source_").replace("Slave_", "Replica_").replace(
         "_Master", "_Source"
     )

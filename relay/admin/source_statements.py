@@ -1,7 +1,7 @@
 """STOP and START REPLICA, CHANGE MASTER TO: the upstream side, for admin accounts.
 
-The relay follows one source and has no applier. Whether the archive can go on with another source is found out when it is
-started; what it has attached to is kept, but for a password, and the answer says so.
+The relay follows one source and has no applier. Whether the archive can continue with another source is found out when that is
+started; the source that it has attached to is stored, except for a password, and the answer says so.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _SQL_ONLY: Final = frozenset[Thread]({"SQL"})
 
 # Options that say what the relay does anyway: option -> values that are taken. Any other value is refused.
 _AS_IT_IS: Final[dict[str, tuple[ChangeValue, ...]]] = {
-    # Where to go on is found by GTID wherever that can be.
+    # The position is found by GTID wherever that is possible.
     "SOURCE_AUTO_POSITION": (0, 1),
     "SOURCE_BIND": ("",),
     "SOURCE_DELAY": (0,),
@@ -44,7 +44,7 @@ _KEPT_WITH_PASSWORD: Final = f"{_KEPT}. The password is not kept: write it into 
 
 
 def check_channel(channel: str, dialect: Dialect) -> None:
-    """There is one channel, the one without a name. Raises: StatementRefused."""
+    """Refuse a named channel: there is one, which has no name. Raises: StatementRefused."""
     if not channel:
         return
     if dialect.is_mariadb:
@@ -56,7 +56,7 @@ def check_channel(channel: str, dialect: Dialect) -> None:
 
 
 async def stop_replica(source: Source, request: StopReplica, dialect: Dialect) -> Done:
-    """Ends the stream; replicas are served on. Raises: StatementRefused."""
+    """End the stream; replicas are still served. Raises: StatementRefused."""
     check_channel(request.channel, dialect)
     if request.threads == _SQL_ONLY:
         raise not_here(
@@ -68,7 +68,7 @@ async def stop_replica(source: Source, request: StopReplica, dialect: Dialect) -
 
 
 async def start_replica(source: Source, request: StartReplica, dialect: Dialect) -> Done:
-    """Follows the source again, from the archive's end. Raises: StatementRefused."""
+    """Follow the source again, from the archive's end. Raises: StatementRefused."""
     check_channel(request.channel, dialect)
     if request.threads == _SQL_ONLY:
         return Done((_was(dialect, running=True),))
@@ -77,7 +77,7 @@ async def start_replica(source: Source, request: StartReplica, dialect: Dialect)
 
 
 def _was(dialect: Dialect, *, running: bool) -> Notice:
-    """The note of a statement that found nothing to do, as this server words it."""
+    """Return the note of a statement that found nothing to do, as this server words it."""
     if dialect.is_mysql(5, 7):
         number = ErrorCode.ER_SLAVE_CHANNEL_WAS_RUNNING if running else ErrorCode.ER_SLAVE_CHANNEL_WAS_NOT_RUNNING
         state = "already running" if running else "already stopped"
@@ -88,7 +88,7 @@ def _was(dialect: Dialect, *, running: bool) -> Notice:
 
 
 async def change_source(source: Source, request: ChangeSource, dialect: Dialect) -> Done:
-    """Another source, or another address, account or TLS for the same one. Raises: StatementRefused."""
+    """Set another source, or another address, account or TLS for the same one. Raises: StatementRefused."""
     check_channel(request.channel, dialect)
     if source.running:
         raise _must_stop(dialect)
@@ -122,7 +122,7 @@ def _must_stop(dialect: Dialect) -> StatementRefused:
 
 
 def source_change(options: Mapping[str, ChangeValue]) -> tuple[SourceChange, list[str]]:
-    """What the options ask for, and which of them have no effect. Raises: StatementRefused, naming the option."""
+    """Return the change that the options request, and those that have no effect. Raises: StatementRefused, naming the option."""
     left = dict(options)
     change = SourceChange(
         host=_text(left, "SOURCE_HOST"),

@@ -1,6 +1,6 @@
 """SHOW STATUS and COM_STATISTICS: the counters that monitors read, and the relay's own facts.
 
-Names and spelling are the servers' where a relay has such a thing. Its own begin with Binlog_relay_.
+Names and spelling are the servers' if a relay has such a thing. Its own begin with Binlog_relay_.
 """
 
 import re
@@ -31,14 +31,14 @@ LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
 VIOLATION: Final = "boundary_violation"
 _OF_THE_FILES: Final = "Binlog_relay_archive_"
 _MOST_TABLES: Final = 10
-"""So many variables at most have a table's name."""
+"""The most variables with a table's name."""
 _NO_WORD: Final = re.compile("[^a-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
-    """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them. `view`: whose archive it is,
-    None: the mirror."""
+    """The input of the variables. `ledger`: rows by kind, None if they were not requested. `view`: whose archive it is, None: the
+    mirror."""
 
     archive: Archive
     source: SourceStatus
@@ -50,13 +50,13 @@ class StatusFacts:
 
 
 def status_rows(values: Sequence[tuple[str, str]], search: RowSearch, request: ShowStatus, asker: ClientStatus) -> Rows:
-    """Those of the variables (`shown_status`) that are wanted, in their order."""
+    """Return the wanted ones of the variables (`shown_status`), in their order."""
     rows = tuple(row for row in values if search.accepts(row))
     return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
 
 
 def shown_status(facts: StatusFacts, dialect: Dialect, asker: ClientStatus) -> list[tuple[str, str]]:
-    """All variables by name, with their values as text. `asker`: whose TLS is shown."""
+    """Return all variables by name, with their values as text. `asker`: whose TLS is shown."""
     tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
     values = status_values(facts, dialect) | tls
     return [(name, _text(values[name])) for name in sorted(values, key=str.lower)]
@@ -67,7 +67,7 @@ def _text(value: Value) -> str:
 
 
 def status_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
-    """All variables."""
+    """Return all variables."""
     traffic = facts.connections.traffic
     clients = facts.connections.statuses()
     now = time.monotonic()
@@ -97,7 +97,8 @@ def status_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
 
 
 def _semi_sync_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
-    """As a source, where acknowledgements are asked for; as a replica, whether the relay acknowledges to its source."""
+    """Return the variables of a source, if acknowledgements are requested, and of a replica: whether the relay acknowledges to its
+    source."""
     source, replica = f"Rpl_semi_sync_{dialect.source_word}_", f"Rpl_semi_sync_{dialect.replica_word}_"
     values: dict[str, Value] = {source + name: value for name, value in facts.connections.semi_sync_status.items()}
     values[replica + "status"] = "ON" if facts.source.semi_sync else "OFF"
@@ -105,7 +106,7 @@ def _semi_sync_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
 
 
 def _replica_values(facts: StatusFacts, clients: Sequence[ClientStatus], dialect: Dialect) -> dict[str, Value]:
-    """What a server says as somebody's replica. MySQL from 8.0 on has none of these."""
+    """Return the variables of a server as a replica. MySQL from 8.0 on has none of these."""
     if dialect.is_mysql(8):
         return {}
     source = facts.source
@@ -158,7 +159,7 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
     }
     values |= _scrub_values(facts.scrub)
     if isinstance(facts.view, UnopenedView):
-        # Nothing is known of its files, and those of the mirror are others.
+        # Its files are unknown, and those of the mirror are other files.
         values = {name: value for name, value in values.items() if not name.startswith(_OF_THE_FILES)}
     if facts.view is not None:
         values |= _view_values(facts.view)
@@ -169,7 +170,7 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
 
 
 def _memory_values(memory: MemoryFacts) -> dict[str, Value]:
-    """What clients make the relay hold."""
+    """Return the memory that clients make the relay hold."""
     return {
         "Binlog_relay_memory_budget": memory.limit_bytes,
         "Binlog_relay_memory_held": memory.used_bytes,
@@ -179,7 +180,7 @@ def _memory_values(memory: MemoryFacts) -> dict[str, Value]:
 
 
 def _view_values(view: ShownView) -> dict[str, Value]:
-    """Up to where the view has the source's binlogs, and what it has stopped at."""
+    """Return the position up to which the view has the source's binlogs, and where it has stopped."""
     status = view.status
     return {
         "Binlog_relay_view": view.settings.name,
@@ -192,7 +193,7 @@ def _view_values(view: ShownView) -> dict[str, Value]:
 
 
 def _wait_values(waits: WaitCounts | None) -> dict[str, Value]:
-    """Which transactions of the view wait for which, where it looks at that."""
+    """Return which transactions of the view wait for which, if the view determines that."""
     if waits is None:
         return {}
     values: dict[str, Value] = {
@@ -207,7 +208,7 @@ def _wait_values(waits: WaitCounts | None) -> dict[str, Value]:
         values[f"Binlog_relay_view_serial_{why}"] = count
     of_tables: Counter[str] = Counter()
     for why, table, count in waits.of_tables(_MOST_TABLES):
-        # Names as exporters make them, which take two that are the same for an error.
+        # Names as exporters build them, which treat two equal ones as an error.
         of_tables[f"Binlog_relay_view_serial_{why}_of_{_NO_WORD.sub('_', table.lower())}"] += count
     return values | of_tables
 
@@ -225,7 +226,7 @@ def _scrub_values(scrub: ScrubStatus) -> dict[str, Value]:
 
 
 def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsText:
-    """COM_STATISTICS, with the fields that `mysqladmin status` prints for such a server."""
+    """Return the text of COM_STATISTICS, with the fields that `mysqladmin status` prints for such a server."""
     traffic = connections.traffic
     up_s = max(1, int(time.monotonic() - traffic.started_at))
     flush = "" if dialect.is_mariadb else "Flush tables: 0  "
@@ -236,5 +237,5 @@ def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsTex
 
 
 def asks_for_ledger(search: RowSearch) -> bool:
-    """Whether an answer needs the ledger, which is a look into the catalog."""
+    """Return whether an answer needs the ledger, which is a look into the catalog."""
     return any(search.may_accept(0, name) for name in LEDGER_NAMES)

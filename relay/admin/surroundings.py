@@ -1,4 +1,4 @@
-"""What the console sees of the rest of the relay. Clients and SourceControl have it."""
+"""The console's interface to the rest of the relay. Clients and SourceControl implement it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -22,17 +22,17 @@ class Connections(Protocol):
 
     @property
     def semi_sync_status(self) -> Mapping[str, int | str]:
-        """The Rpl_semi_sync_source_* variables without that prefix; empty where no acknowledgements are asked for."""
+        """The Rpl_semi_sync_source_* variables without that prefix; empty if no acknowledgements are requested."""
 
     @property
     def connected(self) -> int:
-        """How many are connected."""
+        """The number of connections."""
 
     def statuses(self) -> Sequence[ClientStatus]:
-        """Who is connected now."""
+        """Return the present status of each connection."""
 
     def forgive_logins(self) -> None:
-        """Forgets failed logins: blocked addresses may try again."""
+        """Forget failed logins: blocked addresses may try again."""
 
 
 class Source(Protocol):
@@ -44,25 +44,25 @@ class Source(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether the source is followed, or tried again and again."""
+        """True if the source is followed, or is being retried."""
 
     @property
     def received_heartbeats(self) -> int:
-        """Since the relay's start."""
+        """The heartbeats since the relay's start."""
 
     def status(self) -> SourceStatus:
-        """The upstream side as it is now."""
+        """Return the present status of the upstream side."""
 
     async def start(self) -> bool:
-        """False: it runs already. Raises: StatementRefused."""
+        """Start it. False: it runs already. Raises: StatementRefused."""
 
     async def stop(self) -> bool:
-        """False: it does not run. Raises: StatementRefused."""
+        """Stop it. False: it does not run. Raises: StatementRefused."""
 
     async def change(self, change: SourceChange) -> None:
-        """Raises: StatementRefused."""
+        """Change it. Raises: StatementRefused."""
 
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """What is missing, and whether the archive goes on behind it by now. Raises: StatementRefused."""
+        """Return what is missing, and whether the archive has continued after it by now. Raises: StatementRefused."""

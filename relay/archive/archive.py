@@ -3,9 +3,9 @@
     generation 1        the archive's directory itself
     generation 2, ...   g0002/, ... in it; each mirrors the files of one source under their own names
 
-The newest is written; the ones before it have ended and are only read. A generation begins with the first file of its
-source: a crash before that leaves the one before as it was, a crash after that has changed the source. Behind a gap in a
-source's binlogs that somebody accepted, the next one is of the same source.
+The newest is written; the ones before it have ended and are only read. A generation begins with the first file of its source: a crash
+before that leaves the one before as it was, a crash after that has changed the source. After an accepted gap in a source's binlogs,
+the next one is of the same source.
 """
 
 import asyncio
@@ -54,9 +54,9 @@ _DEFAULTS: Final = ArchiveOptions()
 
 
 class Archive:
-    """All generations of one archive, open for writing by this process. All on the event loop.
+    """All generations of one archive, open for writing by this process. All methods are for the event loop.
 
-    Get one by `await Archive.open(...)`; `Archive.of(generation)` is an archive with no other generation.
+    Open one by `await Archive.open(...)`; `Archive.of(generation)` is an archive with no other generation.
     """
 
     def __init__(self, directory: Path, layer: FileLayer, options: ArchiveOptions) -> None:
@@ -64,18 +64,18 @@ class Archive:
         self._layer = layer
         self._options = options
         self._first: Generation | None = None
-        """Has the lock of the archive's directory, also when all of it was purged."""
+        """The first generation, which has the lock of the archive's directory, even after all of it was purged."""
         self._all: list[Generation] = []
         self._newest_number = FIRST
         self._prepared: Generation | None = None
         self._watchers: Watchers[[]] = Watchers()
         self._held_of_ended: tuple[tuple[tuple[int, int], ...], GtidSet] = ((), GtidSet())
-        """Of each that has ended its number and how many files it had, and what is in all of those files."""
+        """The number and file count of each generation that has ended, and the GTIDs of all of those files."""
         self._purged_bytes = 0
-        """Of generations that are gone."""
+        """The bytes that were purged of generations that have been dropped."""
         self._ending: set[asyncio.Task[None]] = set()
         self._preparing = asyncio.Lock()
-        """Held while a directory is made or removed."""
+        """Held while a directory is created or removed."""
 
     # --- opening and closing -----------------------------------------------------------------------------------------
 
@@ -83,10 +83,9 @@ class Archive:
     async def open(
         cls, directory: Path, options: ArchiveOptions = _DEFAULTS, *, layer: FileLayer | None = None
     ) -> "Archive":
-        """Opens and recovers the archive in `directory` (<archive_dir>/<source name>), made when missing.
+        """Open and recover the archive in `directory` (<archive_dir>/<source name>), which is created when missing.
 
-        What was prepared for a change of source that never came to its first file is removed.
-        Raises: as `Generation.open`.
+        What was prepared for a change of source that never came to its first file is removed. Raises: as `Generation.open`.
         """
         self = cls(directory, layer or options.layer, options)
         try:
@@ -98,7 +97,7 @@ class Archive:
 
     @classmethod
     def of(cls, generation: Generation) -> "Archive":
-        """An open generation as the only one, as far as this process goes."""
+        """Return an archive with an open generation as its only one, as far as this process goes."""
         self = cls(generation.directory, generation.layer, ArchiveOptions())
         self._first = generation
         self._watchers = generation.held.watchers
@@ -121,7 +120,7 @@ class Archive:
             if number != FIRST:
                 generation.gap = await asyncio.to_thread(self._gap_before, generation)
             if generation.gap is not None:
-                # What the generations before have beyond the gap's beginning, the source has lost.
+                # What earlier generations have after the gap's beginning, the source has lost.
                 generation.before = generation.gap.executed
             elif origin is not None and origin.state is not None:
                 generation.before = joined(generation.before, origin.state)
@@ -138,12 +137,12 @@ class Archive:
         return generation
 
     def _gap_before(self, generation: Generation) -> AcceptedGap | None:
-        """Which gap it stands behind. Blocking."""
+        """Return the gap after which the generation begins. Blocking."""
         try:
             return gap_before(generation.directory)
         except (GapUnreadable, OSError) as error:
             log.error("gap_unreadable", generation=generation.number, why=str(error))
-        # That there is one is known: nobody must pass it in silence.
+        # A gap is known to exist: no replica must pass it silently.
         first = Position(generation.files[0].name if generation.files else "", FIRST_EVENT)
         before = self._all[-1].end if self._all else None
         return AcceptedGap(
@@ -168,7 +167,7 @@ class Archive:
         generation.held.watchers = self._watchers
 
     def _tidied_numbers(self, directories: Iterable[str]) -> list[int]:
-        """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
+        """Return the generations that have begun and were not purged as a whole, oldest first. Blocking."""
         numbers = generation_numbers(directories)
         while numbers[-1] != FIRST and is_prepared_only(generation_path(self.directory, numbers[-1]), self._layer):
             remove_prepared(self.directory, numbers.pop(), self._layer)
@@ -176,7 +175,7 @@ class Archive:
         return numbers
 
     async def close(self) -> None:
-        """Closes all of them. Raises: ArchiveError, the newest generation's first; all are closed all the same."""
+        """Close all generations. Raises: ArchiveError, the newest generation's first; all are closed even then."""
         try:
             await self.discard_prepared()
         finally:
@@ -199,31 +198,33 @@ class Archive:
         if failure is not None and not suppress:
             raise failure
 
-    # --- which there are ---------------------------------------------------------------------------------------------
+    # --- the generations ---------------------------------------------------------------------------------------------
 
     @property
     def current(self) -> Generation:
-        """The newest: the one that is written."""
+        """The newest generation, which is written."""
         return self._all[-1]
 
     @property
     def receiving(self) -> Generation:
-        """The one that bytes of the source go to: the prepared one while there is one, else the current one."""
+        """The generation that receives the source's bytes: the prepared one while there is one, else the current one."""
         return self._prepared or self.current
 
     @property
     def all(self) -> Sequence[Generation]:
-        """Oldest first, the last is the current one; without those that were purged as a whole. Do not keep or change it."""
+        """All generations, oldest first, without those that were purged as a whole; the last is the current one. Do not keep or
+        change it."""
         return self._all
 
     def after(self, generation: Generation) -> Generation | None:
-        """The one that goes on where `generation` ended; None: it is the current one."""
+        """Return the generation that continues where `generation` ended; None: it is the current one."""
         return next((other for other in self._all if other.number > generation.number), None)
 
     def named(self, name: str) -> tuple[Generation, str] | None:
-        """A file that is named with the generation it is of, as in g0002.mysql-bin.000001; None: it is not so named.
+        """Return the generation and name of a file that is named with its generation, as in g0002.mysql-bin.000001; None: it is not
+        so named.
 
-        Where a source used a name again behind a gap, nothing else tells which file is meant.
+        If a source used a name again after a gap, nothing else tells which file is meant.
         """
         match = _NAMED.fullmatch(name)
         if match is None or any(one.file(name) is not None for one in self._all):
@@ -231,24 +232,24 @@ class Archive:
         return next(((one, match[2]) for one in self._all if one.number == int(match[1])), None)
 
     def holds(self, generation: Generation) -> bool:
-        """Whether `generation` is one of this archive's; False once it was purged as a whole."""
+        """Return whether `generation` is one of this archive's; False once it was purged as a whole."""
         return generation in self._all
 
     @property
     def executed(self) -> GtidValue | None:
-        """All that was published, in all generations, and what was executed before them."""
+        """Everything that was published, in all generations, and what was executed before them."""
         return self.current.executed
 
     @property
     def purged(self) -> GtidValue | None:
-        """What was executed and is in no file of any generation; of MariaDB the state before the oldest file."""
+        """The GTIDs that were executed and are in no file of any generation; for MariaDB the state before the oldest file."""
         oldest = next((one for one in self._all if one.files), None)
         if oldest is None:
             return self.current.before
         executed = self.executed
         if not isinstance(executed, GtidSet) or (len(self._all) == 1 and self.current.before is None):
             return oldest.gtids.purged
-        # Asked for with each answer: what those that have ended hold is put together once.
+        # This is evaluated for each answer, so the contents of the ended generations are combined once.
         ended = tuple((one.number, len(one.files)) for one in self._all if one.ended)
         if self._held_of_ended[0] != ended:
             held = GtidSet()
@@ -264,15 +265,15 @@ class Archive:
 
     @property
     def purged_bytes(self) -> int:
-        """Of files that were removed since the archive was opened."""
+        """The bytes of files that were removed since the archive was opened."""
         return self._purged_bytes + sum(generation.purged_bytes for generation in self._all)
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
+        """Call `callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
         self._watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
-        """Ends `watch`; fine when it was not watching."""
+        """End `watch`; an unknown callback is ignored."""
         self._watchers.remove(callback)
 
     def _moved(self) -> None:
@@ -283,13 +284,13 @@ class Archive:
     async def prepare(
         self, source: SourceIdentity, where: str, file: str, gap: AcceptedGap | None = None
     ) -> Generation:
-        """A generation for the binlogs of another source, at `where` (host:port), from its `file` on. gap: or of the same
-        source, which does not lead on from the current one.
+        """Prepare a generation for the binlogs of another source, at `where` (host:port), from its `file` on. gap: or of the same
+        source, if its binlogs do not continue the current one.
 
-        It becomes the current one when its first file is published; then the one before it ends. Until then the archive is
-        as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
-        Cancelling the caller does not stop it: `discard_prepared` waits for it and takes it back.
-        Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
+        It becomes the current one when its first file is published; then the one before it ends. Until then the archive is as it was:
+        `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so. Cancelling the caller does
+        not stop it: `discard_prepared` waits for it and takes it back. Raises: ArchiveError; ArchiveMisuse while the current one has
+        no file, or another is prepared.
         """
         preparing = self._prepare_alone(source, where, file, gap)
         return await run_to_end(preparing, "preparing a generation of the archive", expected=(ArchiveError,))
@@ -332,12 +333,12 @@ class Archive:
         return generation
 
     async def settled(self) -> None:
-        """Returns when every generation but the current one has ended."""
+        """Return when every generation but the current one has ended."""
         while self._ending:
             await asyncio.wait(self._ending)
 
     async def discard_prepared(self) -> None:
-        """Nothing came for what was prepared: removes it. Where its first file is there it begins all the same.
+        """Remove the prepared generation, for which nothing came. If its first file exists it begins all the same.
 
         Raises: ArchiveError.
         """
@@ -357,13 +358,13 @@ class Archive:
             await generation.close()
         except ArchiveError as error:
             log.info("prepared_generation_not_closed", why=str(error), note="nothing of it is kept")
-        # Only now nothing is written there any more. The first file may have come meanwhile.
+        # From now on nothing is written there any more. The first file may have come meanwhile.
         path = generation_path(self.directory, generation.number)
         try:
             if await asyncio.to_thread(self._removed, generation.number):
                 return
         except (OSError, sqlite3.Error) as error:
-            # It is removed at the next open, and nobody looks at it before.
+            # It is removed at the next open, and nothing uses it before.
             log.warning("generation_not_removed", directory=str(path), why=str(error))
             self._newest_number = generation.number
             return
@@ -372,7 +373,7 @@ class Archive:
         self._begin(begun)
 
     def _removed(self, number: int) -> bool:
-        """Removes the directory, unless the generation has begun. Blocking."""
+        """Remove the directory, unless the generation has begun. Blocking."""
         if not is_prepared_only(generation_path(self.directory, number), self._layer):
             return False
         remove_prepared(self.directory, number, self._layer)
@@ -383,7 +384,7 @@ class Archive:
     ) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
-            # Of an attempt that failed half way, maybe with another source.
+            # Left from an attempt that failed half way, perhaps with another source.
             remove_prepared(self.directory, number, self._layer)
         self._layer.make_directory(path)
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
@@ -401,7 +402,7 @@ class Archive:
         self._layer.sync_directory(path)
 
     def _begin(self, generation: Generation) -> None:
-        """The prepared one has its first file."""
+        """Make the prepared generation, which has its first file, the current one."""
         before = self.current
         self._prepared = None
         self._newest_number = generation.number
@@ -420,9 +421,9 @@ class Archive:
         self._moved()
 
     async def _end(self, generation: Generation, following: Generation) -> None:
-        """Seals the newest file of one that has ended; again and again where the disk refuses.
+        """Seal the newest file of a generation that has ended; retry while the disk refuses.
 
-        A fault of ours is reported once: replicas wait behind this end, and it is tried again as well.
+        An internal fault is reported once: replicas wait for this end, so it is retried as well.
         """
         fault_reported = False
         while True:
@@ -450,7 +451,7 @@ class Archive:
     # --- purging -----------------------------------------------------------------------------------------------------
 
     async def forget_emptied(self) -> None:
-        """Lets go of generations that have ended and whose files were all purged. Their catalogs stay, with their ledgers."""
+        """Drop generations that have ended and whose files were all purged. Their catalogs stay, with their ledgers."""
         emptied = [one for one in self._all[:-1] if one.ended and not one.files]
         self._all = [one for one in self._all if one not in emptied]
         for generation in emptied:
@@ -460,7 +461,7 @@ class Archive:
 
 
 def _named(source: SourceIdentity) -> str:
-    """MariaDB has no server_uuid."""
+    """Return the source's name in texts. MariaDB has no server_uuid."""
     return f"server_id {source.server_id}" + (f", server_uuid {source.server_uuid}" if source.server_uuid else "")
 
 

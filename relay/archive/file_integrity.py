@@ -1,4 +1,4 @@
-"""Whether a generation's files are what was archived: digests and sums, what was found to be damaged, and what was checked when."""
+"""The integrity of a generation's files: digests and sums, what was found to be damaged, and the times of checks."""
 
 import asyncio
 import time
@@ -23,9 +23,9 @@ log = structlog.get_logger(__name__)
 
 
 class FileIntegrity:
-    """Of one generation. All on the event loop, but for the digests' thread.
+    """The integrity of one generation. All on the event loop, except for the digests' thread.
 
-    held: its files. note: adds (kind, file, offset, text) to the ledger. damage_advice: what to do about files that are not what was
+    held: its files. note: adds (kind, file, offset, text) to the ledger. damage_advice: the advice for files that are not what was
     archived.
     """
 
@@ -46,38 +46,38 @@ class FileIntegrity:
         self._damage_advice = damage_advice
         self._loop = asyncio.get_running_loop()
         self.damaged_files = DamagedFiles(recovered.damaged_places, self._damage_found)
-        """What readers have met, or the scrub."""
+        """The damage that readers or the scrub have met."""
         self.checks = recovered.checks
-        """By a sealed file's number, when all of it was last found to be what was archived, in seconds since 1970."""
+        """By a sealed file's number, the time when all of it was last found to be what was archived, in seconds since 1970."""
         self.summed = SummedFiles(directory, layer, note, self.make_sums)
-        """What is compared when files are read whose events have no checksums."""
+        """The sums that are compared when files are read whose events have no checksums."""
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
 
     def start(self) -> None:
-        """Begins with the digests that lack."""
+        """Start with the digests that are missing."""
         self._digests.start()
         for file in self._held.all:
             if file.sealed and file.place is None and not file.damaged and (file.digest is None or not file.checksum):
                 self.file_sealed(file)
 
     def stop(self) -> None:
-        """Ends the digests' thread. Blocking."""
+        """End the digests' thread. Blocking."""
         self._digests.stop()
 
-    # --- what becomes known ------------------------------------------------------------------------------------------
+    # --- findings ----------------------------------------------------------------------------------------------------
 
     def file_sealed(self, file: ArchivedFile) -> None:
-        """Nothing is added to the file any more: its digest is due."""
+        """Note that nothing is added to the file any more: its digest is due."""
         self._digests.add(self._directory / file.name, file)
 
     def make_sums(self, name: str) -> None:
-        """Sums of a file's blocks were found to lack: those of a sealed one are made where its digest agrees."""
+        """Create the missing sums of a sealed file's blocks, if its digest agrees."""
         file = self._held.get(name)
         if file is not None and file.sealed and file.place is None and not file.checksum:
             self._digests.add(self._directory / name, file, sums_lack=True)
 
     def file_was_checked(self, file: ArchivedFile) -> None:
-        """All bytes of a sealed file were found to be what was archived, just now."""
+        """Note that all bytes of a sealed file were found to be what was archived, just now."""
         now, number, name = time.time(), file.number, file.name
         self.checks[number] = now
         self._catalog.submit(lambda catalog: catalog.note_check(number, now))
@@ -87,7 +87,7 @@ class FileIntegrity:
             self._held.moved()
 
     def file_was_repaired(self, file: ArchivedFile, row: LedgerRow) -> None:
-        """The archived bytes are in place again, as `row`, which goes into the ledger, says."""
+        """Note that the archived bytes are in place again, as `row`, which goes into the ledger, says."""
         name = file.name
         log.warning("archive_ledger", kind=row.kind, file=name, offset=row.offset, text=row.text)
         self._catalog.submit(lambda catalog: catalog.add_ledger(row))
@@ -95,7 +95,7 @@ class FileIntegrity:
             self._catalog.submit(lambda catalog: catalog.forget_damage(name))
         self.checks[file.number] = row.time
         if file.place is not None:
-            # It is on the disk as it was received again; the packed one goes at the next start, or when this one is packed.
+            # It is on the disk as it was received again; the packed one is removed at the next start, or when this one is packed.
             number, file.place = file.number, None
             self._catalog.submit(lambda catalog: catalog.put_place(number, None))
         self.summed.forget(name)

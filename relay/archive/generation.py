@@ -1,4 +1,4 @@
-"""One source's files in the archive: what upstream appends to, and the only thing downstream reads."""
+"""One source's files in the archive: what upstream appends to, and the only thing that downstream reads."""
 
 import asyncio
 import contextlib
@@ -57,20 +57,20 @@ _PROVEN_S: Final = 30.0
 
 
 class GenerationState(Enum):
-    """What may be done with a generation."""
+    """The states of a generation, by what may be done with it."""
 
     OPEN = "open"
     FAILED = "failed"
-    """A write failed; reading goes on, `reopen_writer` may bring it back."""
+    """A write failed; reading continues, `reopen_writer` may restore it."""
     ENDED = "ended"
-    """The next generation goes on where this one ends: reading and purging go on, nothing is appended any more."""
+    """The next generation continues where this one ends: reading and purging continue, nothing is appended any more."""
     CLOSED = "closed"
 
 
 class Generation:
-    """One source's files in a directory of their own, open for writing by this process. All on the event loop.
+    """One source's files in a directory of their own, open for writing by this process. All methods are for the event loop.
 
-    Get one by `await Generation.open(...)`.
+    Open one by `await Generation.open(...)`.
     """
 
     def __init__(
@@ -85,42 +85,42 @@ class Generation:
         self.number = FIRST
         """Its place among the generations of its archive, from 1."""
         self.before: GtidValue | None = None
-        """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        """Everything that was executed by the end of the generation before this one; None: nothing, or unknown."""
         self.gap: AcceptedGap | None = None
-        """What is missing before this one, which somebody accepted; None: it goes on where the one before ended."""
+        """The accepted gap before this generation; None: it continues where the one before ended."""
         self.fork: Position | None = None
-        """Where the part ends that the next generation goes on from, if a gap is behind it; None: there is none. What is
-        archived beyond it the source has lost: no replica is sent that."""
+        """The end of the part after which the next generation continues, if a gap follows; None: none does. What is archived after it
+        the source has lost: no replica is sent that."""
         self._has_before = False
-        """Whether all of that has come here too, so that nothing has to be put together any more."""
+        """True if all of that has come here too, so that nothing must be combined any more."""
         self._executed_at_end: GtidValue | None = None
         self._held_at_end: tuple[int, GtidSet] | None = None
-        """Once it has ended: how many files it had then, and the GTIDs in them."""
+        """Once it has ended: the number of files that it had then, and the GTIDs in them."""
         self.directory = directory
         self.replicas = marks
         self.gtids = recovered.gtids
-        """What is published, by GTID. Others only read it."""
+        """The published GTIDs. Others only read it."""
         self.state = GenerationState.OPEN
         self.failure: ArchiveWriteError | None = None
         self._tried_again: tuple[ArchiveWriteError, Position | None, float] | None = None
         self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
         self.purged_bytes = 0
-        """Of files that were removed since the archive was opened."""
+        """The bytes of files that were removed since the archive was opened."""
         self.queue_limit_bytes = options.queue_limit_bytes
         self._layer = layer
         self._lock_fd = lock_fd
         self._on_failure = options.on_failure
         self._identity = recovered.identity
         self.origin = recovered.origin
-        """How it goes on from the generation before; None for the first one, or where its catalog was lost."""
+        """The way in which it continues the generation before; None for the first one, or if its catalog was lost."""
         self.found_directories = recovered.directories
-        """Names of the directories that were beside the files when it was opened: with 100,000 files, looking again is dear."""
+        """The names of the directories that were found with the files at open: with 100,000 files, looking again is expensive."""
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
         self.damage_advice = options.damage_advice
-        """What to do about files that are not what was archived."""
+        """The advice for files that are not what was archived."""
         self.integrity = FileIntegrity(
             directory, layer, self.held, recovered, self._catalog, self.append_ledger, self.damage_advice
         )
@@ -147,10 +147,10 @@ class Generation:
         *,
         layer: FileLayer | None = None,
     ) -> "Generation":
-        """Opens one source's files in `directory`, made when missing; recovers them.
+        """Open one source's files in `directory`, which is created when missing, and recover them.
 
-        Afterwards `end` is the place to resume from.
-        Raises: ArchiveLocked, ArchiveCorrupt, ArchiveConflict, ArchiveWriteError, ArchiveMisuse.
+        Afterwards `end` is the place to resume from. Raises: ArchiveLocked, ArchiveCorrupt, ArchiveConflict, ArchiveWriteError,
+        ArchiveMisuse.
         """
         if options.publish is PublishPolicy.SYNCED and options.sync is SyncPolicy.NONE:
             raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
@@ -179,7 +179,7 @@ class Generation:
             number = system_number(error, path, _free_bytes(layer, directory))
             what = str(error)
             if isinstance(error, sqlite3.Error):
-                # A full disk is an I/O error to SQLite: who reads that looks for another disk.
+                # A full disk is an I/O error to SQLite: a reader of that text would look for another disk.
                 what = (
                     f"{CATALOG_NAME}: {os.strerror(number)} (SQLite says: {error})"
                     if number
@@ -202,15 +202,15 @@ class Generation:
         return self
 
     async def close(self) -> None:
-        """Takes back an incomplete transaction, syncs, notes that nothing needs a rescan, and lets go of the directory.
+        """Take back an incomplete transaction, sync, note that nothing needs a rescan, and release the directory.
 
-        Raises: ArchiveWriteError if that could not be written; the archive is closed all the same.
+        Raises: ArchiveWriteError if that could not be written; the archive is closed even then.
         """
         if self.state is GenerationState.CLOSED:
             return
         ended = self.state is GenerationState.ENDED
         self.state = GenerationState.CLOSED
-        async with self._purge_lock:  # a purge that is at work needs the threads
+        async with self._purge_lock:  # a running purge needs the threads
             closing = None if ended else self._writer.close()
         try:
             if closing is not None:
@@ -236,10 +236,10 @@ class Generation:
         return undone
 
     async def end_for_good(self, kind: str, text: str) -> None:
-        """Seals the newest file: nothing is appended any more. `kind`, `text`: the row for the ledger, once ever.
+        """Seal the newest file: nothing is appended any more. `kind`, `text`: the row for the ledger, once ever.
 
-        What is behind the last whole transaction is taken back. Fine when it has ended already.
-        Raises: ArchiveWriteError, ArchiveMisuse (closed).
+        Bytes after the last whole transaction are taken back. A generation that has ended already is left alone. Raises:
+        ArchiveWriteError, ArchiveMisuse (closed).
         """
         if self.state is GenerationState.ENDED:
             return
@@ -256,14 +256,14 @@ class Generation:
         self.held.moved()
 
     async def reopen_writer(self) -> Position | None:
-        """After a failure: recovers the newest file again and goes on. Returns `end`, where upstream must resume.
+        """Recover the newest file after a failure and continue. Return `end`, where upstream must resume.
 
-        Raises: ArchiveWriteError when the disk still refuses; ArchiveCorrupt when published bytes are damaged.
+        Raises: ArchiveWriteError while the disk still refuses; ArchiveCorrupt when published bytes are damaged.
         """
         if self.state in (GenerationState.CLOSED, GenerationState.ENDED):
             raise ArchiveMisuse(f"the archive is {self.state.value}")
         with contextlib.suppress(ArchiveWriteError):
-            # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
+            # Does nothing if the writer failed (it has cut the file back then, and reports that again).
             await self._writer.trim()
         again = self.held.open_file
         received = self.publication.received
@@ -309,9 +309,10 @@ class Generation:
 
     @property
     def write_trouble(self) -> ArchiveWriteError | None:
-        """Why nothing is written. A failure stays that until an attempt after it has published something or lasts for 30 s.
+        """The reason why nothing is written. A failure remains the reason until a later attempt has published something or lasts for
+        30 s.
 
-        A disk that is full refuses each attempt only at its first write: who looks in between is not to see a healthy archive.
+        A full disk refuses each attempt only at its first write: a reader in between must not see a healthy archive.
         """
         if self.failure is not None or self._tried_again is None:
             return self.failure
@@ -323,12 +324,12 @@ class Generation:
 
     @property
     def ended(self) -> bool:
-        """Whether a later one has begun and nothing is added to this one any more: `end` is final."""
+        """True if a later one has begun and nothing is added to this one any more: `end` is final."""
         return self.state is GenerationState.ENDED
 
     @property
     def executed(self) -> GtidValue | None:
-        """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
+        """Everything that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
         if self._executed_at_end is not None:
             return self._executed_at_end
         own = self.gtids.executed if self.gtids.flavour else None
@@ -341,7 +342,7 @@ class Generation:
         return executed
 
     def served_end(self, file: ArchivedFile) -> int:
-        """Up to where of `file` replicas are sent: its end, or as far as the source has it too."""
+        """Return the offset up to which replicas are sent `file`: its end, or as far as the source has it too."""
         fork = self.fork
         if fork is None or file.number < binlog_number(fork.file):
             return file.end
@@ -349,7 +350,7 @@ class Generation:
 
     @property
     def held_gtids(self) -> GtidSet:
-        """The GTIDs of MySQL's in the files that are there."""
+        """The GTIDs of MySQL's transactions in the existing files."""
         count = len(self.files)
         if self._held_at_end is not None and self._held_at_end[0] == count:
             return self._held_at_end[1]
@@ -361,65 +362,64 @@ class Generation:
 
     @property
     def identity(self) -> SourceIdentity | None:
-        """The source whose bytes are here; None in a new archive. To compare it is upstream's business."""
+        """The source whose bytes are here; None in a new archive. Comparing it is upstream's task."""
         return self._identity
 
     def set_identity(self, identity: SourceIdentity) -> None:
-        """Remembers the source, also across restarts."""
+        """Store the source, also across restarts."""
         self._identity = identity
         self._catalog.submit(lambda catalog: catalog.set_identity(identity))
 
     @property
     def received(self) -> Position | None:
-        """End of what is written; may be inside a transaction or event."""
+        """The end of what is written; it may be inside a transaction or event."""
         return self.publication.received
 
     @property
     def synced(self) -> Position | None:
-        """End of the last transaction that is on stable storage."""
+        """The end of the last transaction that is on stable storage."""
         return self.publication.synced
 
     @property
     def queued_bytes(self) -> int:
-        """Bytes that were appended and are not written yet: upstream's backpressure."""
+        """The bytes that were appended and are not written yet: upstream's backpressure."""
         return self.publication.queued_bytes
 
     def watch_sync(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        """Call `callback()` on the loop when `synced` moved; many moves may be one call."""
         self.publication.watch_sync(callback)
 
     def unwatch_sync(self, callback: Callable[[], None]) -> None:
-        """Ends `watch_sync`; fine when it was not watching."""
+        """End `watch_sync`; an unknown callback is ignored."""
         self.publication.unwatch_sync(callback)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def start_file(self, name: str, *, previous_cut: bool = False) -> asyncio.Future[None]:
-        """Queues the end of the current file and the start of `name`; runs appended from now on belong to it.
+        """Queue the end of the current file and the start of `name`; runs appended from now on belong to it.
 
-        A last group without its end in the current file is published as the source left it and written to the ledger;
-        `previous_cut` says that the caller knows it for the source's crash. The new file appears when its first run
-        (which starts with the format description) is written. The future is done when the current file is sealed; its
-        failure also arrives through `on_failure`.
-        Raises: ArchiveMisuse, ArchiveConflict (a number that does not go up), ArchiveWriteError (failed before).
+        A last group without its end in the current file is published as the source left it and written to the ledger; `previous_cut`
+        says that the caller knows it for the source's crash. The new file appears when its first run (which starts with the format
+        description) is written. The future is done when the current file is sealed; its failure also arrives through `on_failure`.
+        Raises: ArchiveMisuse, ArchiveConflict (a number that does not increase), ArchiveWriteError (failed before).
         """
         self._writable()
         newest = self._append_name or (self.held.newest.name if self.held.newest else None)
         for kind, offset, text in check_file_sequence(newest, name):
             self.append_ledger(kind, name, offset, text)
         sealed = self._writer.begin_file(name, previous_cut)
-        # Nobody has to wait for it: the same failure is delivered through `on_failure`.
+        # The caller need not wait for it: the same failure is delivered through `on_failure`.
         sealed.add_done_callback(_look_at_result)
         self._append_name = name
         self._append_at = FIRST_EVENT
         return sealed
 
     async def begin_file(self, name: str, *, previous_cut: bool = False) -> None:
-        """`start_file`, and waits until the previous file is sealed."""
+        """Call `start_file`, and wait until the previous file is sealed."""
         await asyncio.shield(self.start_file(name, previous_cut=previous_cut))
 
     def append(self, run: Run) -> None:
-        """Queues `run` for the current file; it must follow what was queued before.
+        """Queue `run` for the current file; it must follow what was queued before.
 
         Raises: ArchiveMisuse, also where the queue is full; ArchiveWriteError (the writer has failed; `reopen_writer` first).
         """
@@ -439,14 +439,14 @@ class Generation:
         self._writer.put(run)
 
     def sync_up_to(self, file: str, offset: int) -> None:
-        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
+        """Request whole transactions up to there on stable storage as soon as they are written, whatever the policy.
 
-        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
+        One sync answers all requests before it; `watch_sync` reports when `synced` has moved.
         """
         self._writer.sync_up_to(binlog_number(file), offset)
 
     async def may_have_room(self) -> bool:
-        """Whether another attempt may get further than the one that failed, as far as the disk's free bytes tell."""
+        """Return whether another attempt may get further than the one that failed, according to the disk's free bytes."""
         failure = self.failure
         if failure is None or not failure.needed_bytes:
             return True
@@ -456,20 +456,20 @@ class Generation:
             return True
 
     def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
-        """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
+        """Call `callback(error)` on the loop when the state becomes FAILED; now, if it is so already."""
         self._failure_watchers.add(callback)
         if self.state is GenerationState.FAILED and self.failure is not None:
             callback(self.failure)
 
     def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
-        """Ends `watch_failure`; fine when it was not watching."""
+        """End `watch_failure`; an unknown callback is ignored."""
         self._failure_watchers.remove(callback)
 
     async def trim(self) -> Position | None:
-        """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
+        """Take back what comes after the last whole transaction, after a lost connection, and sync the rest.
 
-        Returns `end`, where upstream must resume. A file whose header never came is forgotten: begin it again.
-        Raises: ArchiveWriteError.
+        Return `end`, where upstream must resume. A file whose header never came is forgotten: begin it again. Raises:
+        ArchiveWriteError.
         """
         self._writable()
         await self._writer.trim()
@@ -479,36 +479,36 @@ class Generation:
         return self.end
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
-        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none; `details`: a JSON object."""
+        """Add a row that nothing ever deletes. Its time is now; `offset` -1 if there is none; `details`: a JSON object."""
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text, details)
 
     def write_ledger(self, row: LedgerRow) -> None:
-        """Adds a row, which is on the disk on return; the log says nothing. Blocking: for a thread. Raises: OSError."""
+        """Add a row, which is on the disk on return; nothing is logged. Blocking: for a thread. Raises: OSError."""
         self._catalog.write_ledger([row])
 
     def note_once(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
-        """Adds a row to the ledger, unless there is one of this kind, file and offset."""
+        """Add a row to the ledger, unless there is one of this kind, file and offset."""
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
 
     def file_moved(self, file: ArchivedFile, place: FilePlace | None) -> None:
-        """The file is there now, whole; None: on the disk as it was received. The one at its old place goes behind this."""
+        """Note that the whole file is at a new place; None: on the disk as it was received. The one at its old place is removed after
+        this."""
         file.place = place
         number = file.number
         self._catalog.submit(lambda catalog: catalog.put_place(number, place))
         self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
-        """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
+        """Remove the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who requested it.
 
-        Of one that has ended all may go; of others the newest stays.
+        All files of one that has ended may be removed; of others the newest stays.
 
-        At once nobody finds them here any more; readers that have them open keep what they have. Whether a reader still
-        needs one of them is for the caller to say, in the same turn of the loop. Works in an archive that has failed too:
-        a full disk is why one purges. Cancelling the caller does not stop it.
-        Raises: ArchiveMisuse (not the oldest ones, or the newest among them, or closed, or a purge is at work);
-        ArchiveWriteError.
+        They are not found here any more at once; readers that have them open keep what they have. Whether a reader still needs one of
+        them is for the caller to decide, in the same turn of the loop. It works in an archive that has failed too: a full disk is a
+        reason to purge. Cancelling the caller does not stop it. Raises: ArchiveMisuse (not the oldest ones, or the newest among them,
+        or closed, or a purge is running); ArchiveWriteError.
         """
         if self.state is GenerationState.CLOSED:
             raise ArchiveMisuse("the archive is closed")
@@ -522,7 +522,7 @@ class Generation:
             return
         await self._purge_lock.acquire()  # it is free: this does not wait
         files = self.held.take_oldest(count)
-        # At once too, and not taken back where a purge fails: the operator does not want them to be served.
+        # At once too, and not taken back if a purge fails: the operator does not want them to be served.
         self.gtids.forget_oldest(frozenset(names))
         await run_to_end(self._purge(files, reason), "purging the archive", expected=(ArchiveWriteError,))
 
@@ -551,15 +551,15 @@ class Generation:
         return self.held.all
 
     def file(self, name: str) -> ArchivedFile | None:
-        """The file of that name, or None."""
+        """Return the file of that name, or None."""
         return self.held.get(name)
 
     def next_file(self, name: str) -> ArchivedFile | None:
-        """The file after `name`, or None if `name` is the newest. Raises: as `HeldFiles.after`."""
+        """Return the file after `name`, or None if `name` is the newest. Raises: as `HeldFiles.after`."""
         return self.held.after(name)
 
     def path(self, name: str) -> Path:
-        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
+        """Return the path of the file. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
         return self.held.path(name)
 
     @property
@@ -569,11 +569,11 @@ class Generation:
 
     @property
     def end(self) -> Position | None:
-        """The published watermark: end of the last transaction that readers may see."""
+        """The published watermark: the end of the last transaction that readers may see."""
         return self.held.end
 
     def open_reader(self, name: str) -> FileReader:
-        """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
+        """Open a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
         return self.held.open_reader(name)
 
     @property
@@ -582,19 +582,19 @@ class Generation:
         return self._layer
 
     def open_shared(self, file: ArchivedFile) -> OpenFile:
-        """Opens a file, wherever it is, for reads that are compared with its sums. Raises: OSError; ArchiveError."""
+        """Open a file, at any place, for reads that are compared with its sums. Raises: OSError; ArchiveError."""
         return open_archived(self._layer, self.directory / file.name, self.summed.of(file))
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
+        """Call `callback()` on the loop when `end` moved, a file was created or sealed; many moves may be one call."""
         self.held.watch(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
-        """Ends `watch`; fine when it was not watching."""
+        """End `watch`; an unknown callback is ignored."""
         self.held.unwatch(callback)
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Checks a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        """Check a place to start from, as `PositionCheck` describes. Raises: ArchiveCorrupt if the file itself cannot be read."""
         return await self._position_checker.check(file, offset)
 
     # --- reports from other threads and from the writer --------------------------------------------------------------

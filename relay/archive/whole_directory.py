@@ -1,4 +1,4 @@
-"""A directory that is there with all of its files, or not at all."""
+"""A directory that exists with all of its files, or not at all."""
 
 import contextlib
 import fcntl
@@ -12,15 +12,15 @@ from relay.disk.file_calls import open_directory, remove_file, remove_tree
 
 
 class DirectoryBusy(RelayError):
-    """Another process makes the same directory."""
+    """Another process is creating the same directory."""
 
 
 @contextlib.contextmanager
 def whole_directory(making: Path, target: Path) -> Iterator[None]:
-    """`making`, which is there, becomes `target` behind the block, durably; after an error it is removed.
+    """Rename `making`, which exists, to `target` after the block, durably; after an error it is removed.
 
-    Both are in one directory, and `target` is not there or empty. What is in `making` is of an earlier one that was killed, and is
-    removed first. Raises: DirectoryBusy; OSError.
+    Both are in one directory, and `target` is missing or empty. The contents of `making` are left from an earlier run that was
+    killed, and are removed first. Raises: DirectoryBusy; OSError.
     """
     layer = FileLayer()
     fd = open_directory(making)

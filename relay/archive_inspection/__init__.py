@@ -1,1 +1,1 @@
-"""An archive, inspected without the relay that writes it, and the scrub: what is there, is it sound, where is a transaction."""
+"""An archive, inspected without the relay that writes it, and the scrub: its contents, their soundness, the place of a transaction."""

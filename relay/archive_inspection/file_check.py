@@ -1,4 +1,4 @@
-"""All bytes of an archived file against what is kept of it: its own checksums, its digest, its indexes, the catalog."""
+"""All bytes of an archived file against what is recorded of it: its own checksums, its digest, its indexes, the catalog."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,11 +22,11 @@ from relay.binlog_file.event_places import event_around
 from relay.binlog_file.head import read_start
 
 _MOST_BLOCKS: Final = 16
-"""So many of a file are named."""
+"""The most blocks of a file that are named."""
 
 
 def check_head(stored: StoredFile, file: ArchivedFile) -> Iterator[ArchiveFinding]:
-    """The size of an archived file, its magic and its format description. Raises: OSError."""
+    """Check the size of an archived file, its magic and its format description. Raises: OSError."""
     size = stored.size
     if size < file.end:
         yield ArchiveFinding(file.name, size, f"has {size} bytes; {file.end} were archived", size)
@@ -48,7 +48,7 @@ def check_head(stored: StoredFile, file: ArchivedFile) -> Iterator[ArchiveFindin
 
 
 def check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
-    """NAME.idx of the file at `path`, without the file's bytes. Raises: OSError."""
+    """Check NAME.idx of the file at `path`, without the file's bytes. Raises: OSError."""
     idx = index_path(path)
     try:
         fd = layer.open_read(idx)
@@ -76,10 +76,10 @@ def check_bytes(
     reading: GtidReading,
     on_progress: Callable[[int], None] | None,
 ) -> Iterator[ArchiveFinding]:
-    """Reads all bytes of an archived file up to its end, once, and compares them with all that is kept of it.
+    """Read all bytes of an archived file up to its end, once, and compare them with all that is recorded of it.
 
-    reading: of this file, for what is kept of its GTIDs. on_progress: gets the bytes read since its last call.
-    What is wrong with the file itself has a `boundary`. Raises: OSError.
+    reading: of this file, for its recorded GTIDs. on_progress: gets the bytes read since its last call. Findings about the file
+    itself have a `boundary`. Raises: OSError.
     """
     digest = FileDigest()
     digest.take(memoryview(stored.read(0, FIRST_EVENT)))
@@ -124,7 +124,7 @@ def check_bytes(
 
 
 def _compared_blocks(layer: FileLayer, path: Path, file: ArchivedFile, blocks: BlockCheck) -> Iterator[ArchiveFinding]:
-    """Blocks that are not what was received, and that there are some of which that cannot be said."""
+    """Yield blocks that are not what was received, and whether there are some that cannot be compared."""
     for offset in blocks.differing[:_MOST_BLOCKS]:
         damage = block_damage(layer, path, offset)
         yield ArchiveFinding(file.name, offset, damage.what, damage.boundary)
@@ -141,7 +141,7 @@ def _compared_blocks(layer: FileLayer, path: Path, file: ArchivedFile, blocks: B
 def _compare_index(
     layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, records: bytes
 ) -> Iterator[ArchiveFinding]:
-    """Every record leads to an event's start. Records may stand elsewhere than a fresh scan puts them (after a resume)."""
+    """Check that every record leads to an event's start. Records may be at other places than in a fresh scan (after a resume)."""
     try:
         with StoredFile.open(layer, index_path(path)) as index:
             content = index.read_all()
@@ -168,10 +168,10 @@ def _compare_index(
 def check_file(
     layer: FileLayer, directory: Path, file: ArchivedFile, on_progress: Callable[[int], None]
 ) -> list[ArchiveFinding]:
-    """All of one sealed file and its indexes, without the catalog's rows. Blocking.
+    """Check all of one sealed file and its indexes, without the catalog's rows. Blocking.
 
-    on_progress: gets the bytes read since its last call, and may raise to end the check. Raises: OSError, also for a file that
-    is not there; what `on_progress` raises.
+    on_progress: gets the bytes read since its last call, and may raise to end the check. Raises: OSError, also for a missing file;
+    what `on_progress` raises.
     """
     path = directory / file.name
     with StoredFile.open(layer, path) as stored:

@@ -1,4 +1,4 @@
-"""An archive from outside of the process that writes it: what its catalog says, and making that anew."""
+"""An archive seen from outside of the process that writes it: the contents of its catalog, and rebuilding that."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from relay.packed_reads.archive_layer import layer_of
 
 
 def list_archive(directory: Path) -> list[ArchivedFile]:
-    """The files as the catalog knows them (the open one up to its last checkpoint). Works beside a running relay.
+    """Return the files as the catalog knows them (the open one up to its last checkpoint). The relay may be running.
 
     Raises: CatalogUnreadable.
     """
@@ -31,7 +31,7 @@ def list_archive(directory: Path) -> list[ArchivedFile]:
 
 
 def damaged_places(directory: Path) -> dict[tuple[int, str], int]:
-    """By generation and file, the first byte that is known to be wrong. Works beside a running relay. Blocking.
+    """Return, by generation and file, the first byte that is known to be wrong. The relay may be running. Blocking.
 
     Raises: CatalogUnreadable; sqlite3.Error; OSError.
     """
@@ -47,7 +47,7 @@ def damaged_places(directory: Path) -> dict[tuple[int, str], int]:
 
 
 def read_ledger(directory: Path) -> list[LedgerRow]:
-    """All ledger rows, oldest first. Works beside a running relay. Raises: CatalogUnreadable."""
+    """Return all ledger rows, oldest first. The relay may be running. Raises: CatalogUnreadable."""
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         return catalog.ledger()
@@ -56,7 +56,7 @@ def read_ledger(directory: Path) -> list[LedgerRow]:
 
 
 def count_ledger(directory: Path) -> dict[str, int]:
-    """Ledger rows by kind. Works beside a running relay. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
+    """Return the number of ledger rows by kind. The relay may be running. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         return catalog.count_ledger()
@@ -65,7 +65,7 @@ def count_ledger(directory: Path) -> dict[str, int]:
 
 
 def list_generations(directory: Path) -> list[tuple[int, list[ArchivedFile]]]:
-    """The number and the files of each generation, oldest first. Works beside a running relay. Blocking.
+    """Return the number and the files of each generation, oldest first. The relay may be running. Blocking.
 
     Raises: CatalogUnreadable; OSError.
     """
@@ -73,9 +73,9 @@ def list_generations(directory: Path) -> list[tuple[int, list[ArchivedFile]]]:
 
 
 def gaps_before(directory: Path) -> list[tuple[int, AcceptedGap]]:
-    """The accepted gaps, each with the number of the generation behind it; without those of which nothing can be read.
+    """Return the accepted gaps, each with the number of the generation after it; unreadable ones are left out.
 
-    Works beside a running relay. Blocking. Raises: OSError.
+    The relay may be running. Blocking. Raises: OSError.
     """
     found = []
     for number, path in begun_generations(directory):
@@ -87,7 +87,7 @@ def gaps_before(directory: Path) -> list[tuple[int, AcceptedGap]]:
 
 
 def read_ledgers(directory: Path) -> list[tuple[int, LedgerRow]]:
-    """The ledger rows of all generations, each with the number of its generation, oldest first. Works beside a running relay.
+    """Return the ledger rows of all generations, each with the number of its generation, oldest first. The relay may be running.
 
     Blocking. Raises: CatalogUnreadable; OSError.
     """
@@ -96,7 +96,7 @@ def read_ledgers(directory: Path) -> list[tuple[int, LedgerRow]]:
 
 
 def count_ledgers(directory: Path) -> dict[str, int]:
-    """The rows of all generations by kind. Works beside a running relay. Blocking. Raises: as `count_ledger`; OSError."""
+    """Return the number of rows of all generations by kind. The relay may be running. Blocking. Raises: as `count_ledger`; OSError."""
     counts: Counter[str] = Counter()
     for _number, path in begun_generations(directory):
         counts.update(count_ledger(path))
@@ -104,9 +104,9 @@ def count_ledgers(directory: Path) -> dict[str, int]:
 
 
 def newest_ledger_rows(directory: Path, count: int) -> list[tuple[int, LedgerRow]]:
-    """The newest rows of all generations together, each with the number of its generation, newest first.
+    """Return the newest rows of all generations together, each with the number of its generation, newest first.
 
-    Works beside a running relay. Blocking. Raises: as `count_ledgers`.
+    The relay may be running. Blocking. Raises: as `count_ledgers`.
     """
     found: list[tuple[int, LedgerRow]] = []
     for number, path in begun_generations(directory):
@@ -119,7 +119,7 @@ def newest_ledger_rows(directory: Path, count: int) -> list[tuple[int, LedgerRow
 
 
 def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:
-    """Makes catalog rows and indexes anew from the binlogs alone; the ledger and the identity stay. Blocking.
+    """Rebuild catalog rows and indexes from the binlogs alone; the ledger and the identity stay. Blocking.
 
     Raises: ArchiveLocked while a relay runs; ArchiveError; OSError.
     """

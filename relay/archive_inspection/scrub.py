@@ -1,8 +1,8 @@
-"""The scrub: all that is archived is read again, file by file and slowly, before somebody needs it.
+"""The scrub: everything that is archived is read again, file by file and slowly, before it is needed.
 
-A file is due when its last whole check is older than the interval. What `archive verify --deep` would find of it, this finds. Of one
-that is packed on the disk the stored bytes are read, each frame and the binlog's digest; what is in a bucket is not
-read here, but what is known to be damaged: it may be there again.
+A file is due when its last whole check is older than the interval. The scrub finds what `archive verify --deep` would find of it. Of
+one that is packed on the disk the stored bytes are read, each frame and the binlog's digest; files in a bucket are not read here,
+except for those that are known to be damaged: they may be there again.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ from relay.process.slow_thread import take_least_priority
 log = structlog.get_logger(__name__)
 
 SCRUB_FINDING: Final = "scrub_finding"
-"""The ledger's kind of what is wrong beside the binlogs themselves."""
+"""The ledger's kind for a fault outside of the binlogs themselves."""
 _LEAST_RATE: Final = 64 << 10
-"""Bytes a second, however small the archive."""
+"""The bytes a second, however small the archive."""
 _LONGEST_REST_S: Final = 600.0
 _LEAST_REST_S: Final = 1.0
 _AGAIN_S: Final = 86400.0
-"""When a file that was found damaged, or could not be read, is looked at again."""
+"""The time after which a file that was found damaged, or could not be read, is checked again."""
 
 
 @dataclass(slots=True)
 class ScrubStatus:
-    """state: "off", "resting", "called" for a check of everything, or the file that is read.
+    """state: "off", "resting", "called" for a check of everything, or the file that is being read.
 
     due: files whose check is due. checked_bytes, total_bytes: of all sealed files, those whose last check is not older than the
     interval, and all. oldest: time of the oldest check, 0: none. last: the file that was checked last, and what was found.
@@ -56,7 +56,7 @@ class ScrubStatus:
 
 
 class Scrub:
-    """Of all generations of one archive. On the event loop, but for what one slow thread reads.
+    """The scrub of all generations of one archive. On the event loop, except for what one slow thread reads.
 
     interval_s: within which each file is checked once; None: only when `hurry` is called.
     """
@@ -72,20 +72,20 @@ class Scrub:
         self._all_since = 0.0
         """Files whose last check is older than this are due at once."""
         self._hurries = False
-        """What is due is read as fast as the disk gives it."""
+        """True if due files are read as fast as the disk delivers them."""
         self._tried: dict[tuple[int, int], float] = {}
-        """When a file, by the numbers of its generation and its own, was looked at without being found sound."""
+        """The time when a file, by the numbers of its generation and its own, was last checked without being found sound."""
         self._rate = 0.0
-        """Bytes a second; 0: without rests."""
+        """The bytes a second; 0: without rests."""
         self._told: set[tuple[int, str, str]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Starts it."""
+        """Start it."""
         self._task = begin_task(self._run(), "the archive's scrub")
 
     async def close(self) -> None:
-        """Ends it, within one read of a megabyte."""
+        """End it, within one read of a megabyte."""
         self._stopping.set()
         if self._task is not None:
             self._task.cancel()
@@ -93,7 +93,7 @@ class Scrub:
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
 
     def hurry(self) -> int:
-        """Everything is checked now, without rests; returns how many bytes that are."""
+        """Check everything now, without rests; return how many bytes that are."""
         self._all_since = time.time()
         self._hurries = True
         self.status.state = "called"
@@ -110,7 +110,7 @@ class Scrub:
     def _reads(self, generation: Generation, file: ArchivedFile) -> bool:
         if file.tier is Tier.HOT or not isinstance(self._layer, PackedLayer):
             return file.tier is Tier.HOT
-        # To read a bucket again and again costs money: `archive verify --deep` does. What it seemed to have lost may be there again.
+        # Reading a bucket again and again costs money: `archive verify --deep` does. Objects that seemed lost may be there again.
         return file.tier is Tier.COLD or generation.damaged_files.first(file.name) is not None
 
     async def _run(self) -> None:
@@ -124,7 +124,7 @@ class Scrub:
                 continue
 
     async def _pass(self) -> float:
-        """Checks what is due, the longest unchecked first; returns for how long nothing is due."""
+        """Check what is due, the longest unchecked first; return for how long nothing is due."""
         sealed = self._sealed()
         times = await asyncio.get_running_loop().run_in_executor(self._thread, self._times, sealed)
         order = sorted(range(len(sealed)), key=times.__getitem__)
@@ -202,7 +202,7 @@ class Scrub:
     # --- the thread's side -------------------------------------------------------------------------------------------
 
     def _rest(self, count: int) -> None:
-        """After `count` bytes were read. Raises: _Stopped."""
+        """Rest after `count` bytes were read. Raises: _Stopped."""
         rest_s = count / self._rate if self._rate else 0.0
         while rest_s > 0 and not self._hurries:
             if self._stopping.wait(min(rest_s, _LEAST_REST_S)):
@@ -212,7 +212,7 @@ class Scrub:
             raise _Stopped
 
     def _times(self, sealed: list[tuple[Generation, ArchivedFile]]) -> list[float]:
-        """When each was checked last; one that never was counts from its sealing on, which noted its digest."""
+        """Return when each was checked last; one that never was counts from its sealing on, which recorded its digest."""
         return [self._time(generation, file) for generation, file in sealed]
 
     def _time(self, generation: Generation, file: ArchivedFile) -> float:
@@ -231,4 +231,4 @@ class Scrub:
 
 
 class _Stopped(RelayError):
-    """The scrub ends here."""
+    """The scrub ends."""

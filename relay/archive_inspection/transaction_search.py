@@ -1,7 +1,7 @@
-"""Where in an archive a transaction is: by its GTID, or by the time it began. Works beside a running relay.
+"""The search for a transaction in an archive: by its GTID, or by the time it began. The relay may be running.
 
-The catalog names the file, NAME.gtx the block of 64 KiB, and that block's bytes the offset; an index that is missing
-or cannot be read costs a walk through its file.
+The catalog names the file, NAME.gtx the block of 64 KiB, and that block's bytes the offset; an index that is missing or cannot be
+read costs a walk through its file.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class TransactionPlace:
 
 
 def find_gtid(directory: Path, gtid: MysqlGtid | DomainGtid) -> TransactionPlace | None:
-    """The transaction with this GTID, or None. Blocking. Raises: CatalogUnreadable; OSError."""
+    """Return the transaction with this GTID, or None. Blocking. Raises: CatalogUnreadable; OSError."""
     if isinstance(gtid, MysqlGtid):
         key, number, flavour = gtid.tsid.key, gtid.gno, "mysql"
     else:
@@ -58,10 +58,10 @@ def find_gtid(directory: Path, gtid: MysqlGtid | DomainGtid) -> TransactionPlace
 
 
 def find_time(directory: Path, timestamp: int) -> TransactionPlace | None:
-    """The first transaction, in the archive's order, that began at `timestamp` (s) or later; None: there is none yet.
+    """Return the first transaction, in the archive's order, that began at `timestamp` (s) or later; None: there is none yet.
 
-    Transactions begin in the order of the files but for seconds; one that stands before much older ones may be passed over.
-    Blocking. Raises: CatalogUnreadable; OSError.
+    Transactions begin in the order of the files except for seconds; one that precedes much older ones may be passed over. Blocking.
+    Raises: CatalogUnreadable; OSError.
     """
     layer = layer_of(directory)
     for file, facts in _files(directory):
@@ -83,7 +83,7 @@ def find_time(directory: Path, timestamp: int) -> TransactionPlace | None:
 
 
 def _files(directory: Path) -> Iterator[tuple[ArchivedFile, GtidFacts | None]]:
-    """All files, oldest first; without facts those that still grow, up to what they have by now."""
+    """Yield all files, oldest first; those that still grow have no facts and extend up to their present end."""
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         files, gtids = catalog.files(), catalog.gtids()
@@ -91,7 +91,7 @@ def _files(directory: Path) -> Iterator[tuple[ArchivedFile, GtidFacts | None]]:
         catalog.close()
     for file in files:
         if not file.sealed:
-            # Its end is put into the catalog once a second. Of what lies behind it only whole transactions are taken.
+            # Its end is put into the catalog once a second. After that only whole transactions are taken.
             file.end = (directory / file.name).stat().st_size
         yield file, gtids.get(file.number) if file.sealed else None
 
@@ -117,7 +117,7 @@ def _block_with(
         if facts is not None and facts.inside is not None:
             index = read_index(layer, path)
             found = None if index is None else index.find(key, number)
-            # A MySQL file that is known to hold it has it, whatever its index says.
+            # A MySQL file that is known to contain it has it, whatever its index says.
             if found is not None or (index is not None and isinstance(facts.inside, GtidList)):
                 return found
     except Malformed:
@@ -135,7 +135,7 @@ def _block_with(
 def _transactions(
     layer: FileLayer, path: Path, file: ArchivedFile, start: int, stop: int
 ) -> Iterator[tuple[TransactionPlace, tuple[bytes, int] | None]]:
-    """The transactions in [start, stop), with key and number of those that have a GTID."""
+    """Yield the transactions in [start, stop), with key and number of those that have a GTID."""
     collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1, gap_bytes=0)
     collector.begin(start)
     with StoredFile.open(layer, path) as stored:

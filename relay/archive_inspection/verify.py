@@ -1,4 +1,4 @@
-"""Checks an archive without changing it, also beside a running relay."""
+"""Checks an archive without changing it, also while the relay is running."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -31,11 +31,10 @@ Progress = Callable[[str, int], None]
 def verify_archive(
     directory: Path, *, deep: bool = False, on_progress: Progress | None = None, layer: FileLayer | None = None
 ) -> Iterator[ArchiveFinding]:
-    """Yields what is wrong, file by file; nothing if all is well. Blocking: for a command line or a thread.
+    """Yield what is wrong, file by file; nothing if all is well. Blocking: for a command line or a thread.
 
-    Fast: owners and modes, catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the
-    next. `deep` also reads every byte: CRCs, boundaries, what is kept of GTIDs, digests. The open file is checked up to its
-    last checkpoint.
+    Fast: owners and modes, catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the next.
+    `deep` also reads every byte: CRCs, boundaries, the recorded GTIDs, digests. The open file is checked up to its last checkpoint.
     `on_progress(file, bytes)`: bytes checked since its last call, the file's whole end in the fast mode.
     """
     layer = layer or layer_of(directory)
@@ -66,7 +65,7 @@ def verify_archive(
                 following.name, None, f"{following.number - file.number - 1} file(s) before it are not held. {PUT_BACK}"
             )
         if file.place is not None:
-            gtids.passed(file)  # what is packed is looked at by `relay.tiers.tier_check`
+            gtids.passed(file)  # `relay.tiers.tier_check` checks packed files
             continue
         try:
             yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)
@@ -78,7 +77,8 @@ def verify_archive(
 def verify_generations(
     directory: Path, *, deep: bool = False, on_progress: Progress | None = None, layer: FileLayer | None = None
 ) -> Iterator[tuple[int, ArchiveFinding]]:
-    """`verify_archive` of each generation, with its number, and whether each begins where the one before ended. Blocking."""
+    """Yield the findings of `verify_archive` for each generation, with its number, and check that each begins where the one before
+    ended. Blocking."""
     before: ArchivedFile | None = None
     layer = layer or layer_of(directory)
     for number, path in begun_generations(directory, layer):
@@ -109,7 +109,7 @@ async def verify_in_thread(
     on_progress: Progress | None = None,
     on_finding: Callable[[ArchiveFinding], None] | None = None,
 ) -> list[ArchiveFinding]:
-    """`verify_archive` in a thread; the callbacks are called in that thread."""
+    """Run `verify_archive` in a thread; the callbacks are called in that thread."""
 
     def run() -> list[ArchiveFinding]:
         findings = []
@@ -195,7 +195,7 @@ def _check_file(
 def _check_link(
     layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, following: ArchivedFile
 ) -> Iterator[ArchiveFinding]:
-    """The Rotate at the end of a file names the next one (a file that a shutdown ended has none)."""
+    """Check that the Rotate at the end of a file names the next one (a file that a shutdown ended has none)."""
     try:
         idx_fd = layer.open_read(index_path(path))
     except FileNotFoundError:

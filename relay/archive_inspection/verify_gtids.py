@@ -1,8 +1,7 @@
-"""Checks what an archive keeps about GTIDs: NAME.gtx beside each file, and the catalog's rows, against the files' bytes.
+"""Checks an archive's records of GTIDs: NAME.gtx of each file, and the catalog's rows, against the files' bytes.
 
-What is wrong there sends a replica to a wrong place, so nothing less than every transaction is compared. A NAME.gtx may be
-cut into other blocks than a fresh reading would make (after a restart, or a transaction that was taken back): the bytes
-are read in the blocks that it has.
+A wrong record sends a replica to a wrong place, so every transaction is compared. A NAME.gtx may be cut into other blocks than a
+fresh reading would produce (after a restart, or a transaction that was taken back): the bytes are read in the blocks that it has.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
 
 _MAKE_ANEW: Final = "Stop the relay and run `archive rebuild`."
-# The blocks of the index are followed, none is made here.
+# The blocks of the index are followed, none is created here.
 _ONE_BLOCK: Final = 1 << 62
 _SHOWN_CHARACTERS: Final = 200
 
@@ -37,7 +36,7 @@ class GtidCheck:
         self._chain = GtidChain()
 
     def quick(self, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
-        """What can be seen without the file's bytes. Raises: OSError."""
+        """Check what can be checked without the file's bytes. Raises: OSError."""
         yield from self._row(file)
         try:
             index, data = _read(self._layer, path)
@@ -64,7 +63,8 @@ class GtidCheck:
             yield ArchiveFinding(CATALOG_NAME, None, text)
 
     def reading(self, path: Path, file: ArchivedFile) -> "GtidReading":
-        """For a deep check, beside `quick`: to be fed with all bytes of the file from its first event on. Raises: OSError."""
+        """Return a reading for a deep check, in addition to `quick`: it must get all bytes of the file from its first event on.
+        Raises: OSError."""
         stored = self._stored.get(file.number) if file.sealed else None
         reading = GtidReading(file, stored, GtidChain(self._chain.number, self._chain.state))
         with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` reported it
@@ -72,7 +72,7 @@ class GtidCheck:
         return reading
 
     def passed(self, file: ArchivedFile) -> None:
-        """The file was looked at: the next one is checked against what its row says."""
+        """Note that the file was checked: the next one is checked against what its row says."""
         facts = self._stored.get(file.number)
         if facts is None:
             self._chain = GtidChain(file.number)
@@ -81,10 +81,10 @@ class GtidCheck:
 
 
 class GtidReading:
-    """One file's bytes against what is kept of them."""
+    """One file's bytes against what is recorded of them."""
 
     def __init__(self, file: ArchivedFile, stored: GtidFacts | None, chain: GtidChain) -> None:
-        """stored: its row in the catalog, None: there is none to compare. chain: stands before the file."""
+        """stored: its row in the catalog, None: there is none to compare. chain: the state before the file."""
         self._file = file
         self._gtx_name = ""
         self._stored = stored
@@ -102,14 +102,14 @@ class GtidReading:
         self._unreadable: Malformed | None = None
 
     def follow(self, name: str, index: BlockIndex) -> None:
-        """Compares the file's NAME.gtx, called `name`, too. Before the first `take`."""
+        """Compare the file's NAME.gtx, called `name`, too. Before the first `take`."""
         self._follows = True
         self._gtx_name = name
         self._blocks = iter(index)
         self._awaited = next(self._blocks, None)
 
     def take(self, data: memoryview) -> None:
-        """The next bytes."""
+        """Take the next bytes."""
         if self._unreadable is not None:
             return
         try:
@@ -120,7 +120,7 @@ class GtidReading:
             self._unreadable = error
 
     def findings(self) -> Iterator[ArchiveFinding]:
-        """What is wrong, all bytes being taken."""
+        """Yield what is wrong, after all bytes were taken."""
         file = self._file
         facts = self.facts
         if facts is None:
@@ -138,7 +138,7 @@ class GtidReading:
 
     @property
     def facts(self) -> GtidFacts | None:
-        """What the bytes say; None: that cannot be read."""
+        """The GTID facts by the bytes; None: they cannot be read."""
         if self._unreadable is not None:
             return None
         self._collector.finish()
@@ -149,7 +149,7 @@ class GtidReading:
             return None
 
     def _follow(self, data: memoryview) -> None:
-        """Reads in the blocks of the index, as far as they agree with the bytes."""
+        """Read in the blocks of the index, as far as they agree with the bytes."""
         done = 0
         while self._index_finding is None and self._awaited is not None and self._awaited.stop <= self._file.end:
             awaited = self._awaited
@@ -173,7 +173,8 @@ class GtidReading:
             self._at += len(data) - done
 
     def _is_same(self, kept: IndexBlock, found: IndexBlock) -> bool:
-        """A serial may be lower by what restarts forgot: the last transactions before them, if those had no GTID."""
+        """Compare two blocks. A serial may be lower by what restarts forgot: the last transactions before them, if those had no
+        GTID."""
         for ours, theirs in zip(kept.runs, found.runs, strict=False):
             if not self._forgotten <= theirs.serial - ours.serial <= self._anonymous:
                 return False
@@ -199,7 +200,7 @@ class GtidReading:
 
 
 def _read(layer: FileLayer, path: Path) -> tuple[BlockIndex, bytes]:
-    """NAME.gtx and its bytes. Raises: FileNotFoundError; Malformed; OSError."""
+    """Return NAME.gtx and its bytes. Raises: FileNotFoundError; Malformed; OSError."""
     with StoredFile.open(layer, gtx_path(path)) as stored:
         data = stored.read_all()
     return BlockIndex(data), data

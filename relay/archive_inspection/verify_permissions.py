@@ -1,6 +1,6 @@
-"""Whether the user that the archive's directory belongs to, which is the relay's, can use what is in it.
+"""The check that the owner of the archive's directory, which is the relay's user, can use what is in it.
 
-By owner and mode, not by trying: root, who may run the check, can read everything.
+It goes by owner and mode, not by trying: root, who may run the check, can read everything.
 """
 
 import grp
@@ -19,7 +19,7 @@ _READ_WRITE: Final = 6
 
 
 def check_permissions(directory: Path, names: Iterable[str]) -> Iterator[ArchiveFinding]:
-    """A finding for each of the archive's own files among `names` that the directory's owner could not read or write."""
+    """Yield a finding for each of the archive's own files among `names` that the directory's owner could not read or write."""
     place = directory.stat()
     owner = _user(place.st_uid)
     if place.st_mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -66,7 +66,7 @@ def _user(uid: int) -> str:
 
 
 def _groups(place: os.stat_result) -> frozenset[int]:
-    """Of the directory's owner."""
+    """Return the groups of the directory's owner."""
     try:
         entry = pwd.getpwuid(place.st_uid)
     except KeyError:

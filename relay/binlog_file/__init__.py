@@ -1,1 +1,1 @@
-"""The one reader of binlog files: head, runs of events, and what a broken file is told as."""
+"""The one reader of binlog files: head, runs of events, and the description of a broken file."""

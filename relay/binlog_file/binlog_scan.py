@@ -1,4 +1,4 @@
-"""One file as the commands and SHOW BINLOG EVENTS list it: every event in order, and why the file cannot be read on."""
+"""One file as the commands and SHOW BINLOG EVENTS list it: every event in order, and why reading cannot continue."""
 
 import os
 import stat
@@ -20,16 +20,16 @@ _TABLE_ROWS: Final = 4096
 
 
 class Unreadable(RelayError):
-    """A file that cannot be opened or is no binlog. `str()` is a sentence with what to do."""
+    """A file that cannot be opened or is no binlog. `str()` is a sentence with the next step."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Events of one piece of the file. Row i has its numbers at `table[8 * i:8 * i + 8]`.
+    """The events of one piece of the file. Row i has its numbers at `table[8 * i:8 * i + 8]`.
 
-    `data[0]` stands at `base` in the file. The last event may be longer than `data`: then only its head is here.
+    `data[0]` is at `base` in the file. The last event may be longer than `data`: then only its head is here.
     """
 
     data: bytes
@@ -38,15 +38,15 @@ class Chunk:
     rows: int
 
     def offset(self, number: int) -> int:
-        """Where event `number` of the chunk starts."""
+        """Return the offset at which event `number` of the chunk starts."""
         return self.table[TABLE_ROW * number]
 
     def row(self, number: int) -> "array[int]":
-        """The eight numbers of event `number` of the chunk."""
+        """Return the eight numbers of event `number` of the chunk."""
         return self.table[TABLE_ROW * number : TABLE_ROW * number + TABLE_ROW]
 
     def columns(self) -> tuple[list[int], ...]:
-        """Offset, length, type, flags, timestamp, server id, end_log_pos and info of all rows, as eight lists."""
+        """Return offset, length, type, flags, timestamp, server id, end_log_pos and info of all rows, as eight lists."""
         return tuple(self.table[column : self.rows * TABLE_ROW : TABLE_ROW].tolist() for column in range(TABLE_ROW))
 
 
@@ -54,14 +54,14 @@ class ClosedLater(FileBytes, Protocol):
     """The bytes of an open binlog, and the end of their use."""
 
     def close(self) -> None:
-        """Nobody reads them any more."""
+        """Close it: the bytes are not read any more."""
 
 
 class _PlainBinlog(DescriptorBytes):
     """A file on the disk."""
 
     def __init__(self, path: Path) -> None:
-        # O_NONBLOCK: a pipe without a writer would be waited for.
+        # O_NONBLOCK: opening a pipe without a writer would wait.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         super().__init__(fd)
         mode = os.fstat(fd).st_mode
@@ -74,19 +74,19 @@ class _PlainBinlog(DescriptorBytes):
 
 
 class _Progress:
-    """Tells of bytes read. Knows nothing of the scan: what refers to itself keeps its memory until the collector comes by."""
+    """Reports bytes read. It does not refer to the scan: a reference cycle keeps its memory until the collector runs."""
 
     def __init__(self) -> None:
         self.told: Callable[[int], None] | None = None
 
     def read(self, data: memoryview) -> None:
-        """These were read."""
+        """Count these bytes as read."""
         if self.told is not None:
             self.told(len(data))
 
 
 class BinlogScan:
-    """One pass over a binlog. After `chunks` is exhausted, `broken`, `stop` and the kernel's counters tell how it went."""
+    """One pass over a binlog. After `chunks` is exhausted, `broken`, `stop` and the kernel's counters give the result."""
 
     def __init__(
         self,
@@ -96,16 +96,16 @@ class BinlogScan:
         end: int | None = None,
         opened: Callable[[], ClosedLater] | None = None,
     ) -> None:
-        """Opens the file and checks its magic. [start, end): a stretch between two transaction boundaries; None: all.
+        """Open the file and check its magic. [start, end): a stretch between two transaction boundaries; None: all.
 
-        opened: opens it, where it is no plain file on the disk. Raises: Unreadable.
+        opened: opens it, if it is no plain file on the disk. Raises: Unreadable.
         """
         self.path = path
         self._start = start
         self._end = end
         self.broken: Broken | None = None
         self.late_damage: list[int] = []
-        """Where events stand whose checksum is wrong, and whose row, longer ago than a chunk, does not say so."""
+        """The offsets of events whose checksum is wrong, and whose row, given out more than a chunk ago, does not say so."""
         self.stop = 0
         try:
             self._opened = _PlainBinlog(path) if opened is None else opened()
@@ -137,7 +137,7 @@ class BinlogScan:
         self.ingest = self._reader.ingest
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._opened.close()
 
     def __enter__(self) -> "BinlogScan":
@@ -147,10 +147,10 @@ class BinlogScan:
         self.close()
 
     def chunks(self, on_progress: Callable[[int], None] | None = None) -> Iterator[Chunk]:
-        """Every event of the file, in order. `on_progress` gets the bytes read since its last call.
+        """Yield every event of the file, in order. `on_progress` gets the bytes read since its last call.
 
-        A wrong CRC or end_log_pos is noted in the row, a CRC that is read after it in `late_damage`; anything that hides where
-        the next event starts sets `broken`.
+        A wrong CRC or end_log_pos is noted in the row, a CRC that is read after it in `late_damage`; anything that hides where the
+        next event starts sets `broken`.
         """
         self._progress.told = on_progress
         data = b""

@@ -1,4 +1,4 @@
-"""Why a binlog cannot be read on, in one place: a name for machines, a sentence for people."""
+"""The reason why reading a binlog cannot continue, in one place: a name for machines, a sentence for people."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from protocol.kernel.codes import BAD_CRC
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
 
 FIRST_ERROR: Final = BAD_CRC
-"""What the kernel's `feed` returns is an error from here on."""
+"""The first of the results of the kernel's `feed` that are errors."""
 EVENT_TRUNCATED: Final = "event_truncated"
 THROUGH_ITS_SERVER: Final = "Read it through its server: mysqlbinlog --read-from-remote-server --raw."
 
@@ -26,10 +26,10 @@ _OTHER: Final = "{event} cannot be read. What follows is not read."
 
 
 class Broken(RelayError, ValueError):
-    """A binlog that cannot be read on at `offset`.
+    """A binlog that cannot be read any further at `offset`.
 
-    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop. A ValueError too: who
-    reads from a place that need not be an event's start asks only for what is not as it must be.
+    name: for machines. text: whole sentences. detail: what the kernel expected and got, without a full stop. It is a
+    ValueError too: a reader at a place that need not be an event's start handles all faults of the bytes alike.
     """
 
     offset: int
@@ -44,7 +44,7 @@ class Broken(RelayError, ValueError):
 
 
 def wrong_magic(magic: bytes) -> tuple[str, str] | None:
-    """What a file is that starts with `magic`: a name, and words to put behind "the file"; None: a binlog."""
+    """Return the kind of a file that starts with `magic`: a name, and words to put after "the file"; None: a binlog."""
     if magic == MAGIC:
         return None
     if magic == ENCRYPTED_MAGIC:
@@ -55,12 +55,13 @@ def wrong_magic(magic: bytes) -> tuple[str, str] | None:
 
 
 def format_missing(offset: int) -> Broken:
-    """The first event, at `offset`, does not tell how those behind it are read."""
+    """Return the error for a first event, at `offset`, that does not tell how those after it are read."""
     return Broken("format_description_missing", offset, "The file does not begin with a Format_description.")
 
 
 def refused(ingest: Ingest, status: int, head: bytes) -> Broken:
-    """The kernel refused the event at its position with `status`; `head`: the event's first bytes, a header's at most."""
+    """Return the error for an event at the kernel's position that it refused with `status`; `head`: the event's first bytes, a
+    header's at most."""
     name = STATUS_NAMES.get(status, f"status_{status}")
     event = event_type_name(head[TYPE_AT]) if len(head) > TYPE_AT else "the event"
     text = _TEXTS.get(name, _OTHER).format(event=event, length=event_size(head))
@@ -68,7 +69,7 @@ def refused(ingest: Ingest, status: int, head: bytes) -> Broken:
 
 
 def cut_event(offset: int, announced: int, there: int) -> Broken:
-    """The file ends inside the event at `offset`, of which it has `there` bytes. announced: 0 where it does not say."""
+    """Return the error for a file that ends inside the event at `offset`, of which it has `there` bytes. announced: 0 if unknown."""
     least = "" if announced else "at least "
     text = f"The event has {least}{announced or HEADER_SIZE} bytes, the file ends after {there} of them."
     return Broken(EVENT_TRUNCATED, offset, text)

@@ -1,4 +1,4 @@
-"""Where events stand, by their headers alone: nothing is checked, and little is read."""
+"""The places of events, by their headers alone: nothing is checked, and little is read."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -23,9 +23,9 @@ class EventFields(NamedTuple):
 def event_headers(
     source: FileBytes, start: int, stop: int, piece_bytes: int = _PIECE_BYTES
 ) -> Iterator[tuple[int, EventFields]]:
-    """Offset and header of each event that starts in [start, stop); `start` is an event's start.
+    """Yield offset and header of each event that starts in [start, stop); `start` is an event's start.
 
-    Ends early where there is no event: where a header is not whole or its size below a header's. Raises: OSError.
+    It ends early where there is no event: where a header is not whole or its size below a header's. Raises: OSError.
     """
     unpack = HEADER.unpack_from
     piece, base = b"", start
@@ -44,7 +44,7 @@ def event_headers(
 
 
 def count_events(source: FileBytes, start: int, stop: int) -> tuple[int, int]:
-    """How many events start in [start, stop), and where the last of them ends; see `event_headers`."""
+    """Return how many events start in [start, stop), and where the last of them ends, as `event_headers` does."""
     count, end = 0, start
     for at, fields in event_headers(source, start, stop):
         count += 1
@@ -53,7 +53,7 @@ def count_events(source: FileBytes, start: int, stop: int) -> tuple[int, int]:
 
 
 def event_around(source: FileBytes, start: int, offset: int, limit: int) -> tuple[int, int]:
-    """Range [start, end) of the event that holds `offset` (or starts there), found from the event at `start`.
+    """Return the range [start, end) of the event that contains `offset` (or starts there), found from the event at `start`.
 
     `limit` is the end of what may be read. Raises: ValueError if the bytes at `start` are not a chain of events; OSError.
     """

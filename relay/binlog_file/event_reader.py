@@ -1,4 +1,4 @@
-"""The one way through a binlog's events: a chunk at a time through the kernel, which checks them and says what they are."""
+"""The one way through a binlog's events: a chunk at a time through the kernel, which checks and classifies them."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ _CHUNK_BYTES: Final = 1 << 20
 
 @dataclass(slots=True)
 class EventRun:
-    """What the kernel took at once. Good until the next is asked for.
+    """A batch of events that the kernel took at once. It is valid until the next is requested.
 
-    buffer[0] stands at `base` in the file; buffer[start:stop] was looked at, up to `consumed` it is done with.
-    position: where the first new byte of an event stands in the file. Of the reader's table `rows` rows are new: row i has
-    its numbers at table[8 * i], see Ingest.set_table. records: for a boundary index. violations: as Ingest gives them.
+    buffer[0] is at `base` in the file; buffer[start:stop] was looked at, up to `consumed` it is done with. position: where the first
+    new byte of an event is in the file. `rows` rows of the reader's table are new: row i has its numbers at table[8 * i], as
+    Ingest.set_table describes. records: for a boundary index. violations: as Ingest gives them.
     """
 
     buffer: bytearray
@@ -39,11 +39,11 @@ class EventRun:
 class EventReader:
     """Reads the events of one file. `ingest`: the kernel's counters and state; `read_to`: up to where bytes were read.
 
-    table_rows: so many events get a row at once; 0: none. tolerant: a wrong checksum or position is told in the event's row
-    and is no end. format_event: the file's first event, where somebody has read it.
-    whole_events(buffer, start, stop): gives where the last whole event ends. With it a run has whole events only, and the
-    buffer grows for a large one; without, the kernel takes events above 256 KiB in pieces.
-    on_read: gets all bytes as they are read, good until it returns. stamp: events without a mark are given one in the run's buffer.
+    table_rows: so many events get a row at once; 0: none. tolerant: a wrong checksum or position is noted in the event's row and does
+    not end the reading. format_event: the file's first event, if it was read already. whole_events(buffer, start, stop): returns
+    where the last whole event ends. With it a run has whole events only, and the buffer grows for a large one; without, the kernel
+    takes events above 256 KiB in pieces. on_read: gets all bytes as they are read, valid until it returns. stamp: events without a
+    mark are given one in the run's buffer.
     """
 
     def __init__(
@@ -73,12 +73,11 @@ class EventReader:
         self._last_event = (0, 0)
 
     def runs(self, start: int = FIRST_EVENT, stop: int | None = None) -> Iterator[EventRun]:
-        """The events of [start, stop), which begins at the first event or between two transactions; None: to the file's end.
+        """Yield the events of [start, stop), which begins at the first event or between two transactions; None: to the file's end.
 
-        Memory is a chunk whatever the file holds (but for `whole_events`). When it is exhausted, `unfinished` tells of an
-        event that was begun. May be called again for a part further on.
-        Raises: Broken, at once where the file's head is no format description, else after the run with all that is before the
-        damage; OSError.
+        Memory is a chunk whatever the file contains (except for `whole_events`). When it is exhausted, `unfinished` has an event that
+        was begun. May be called again for a part further on. Raises: Broken, at once if the file's head is no format description,
+        else after the run with all that is before the damage; OSError.
         """
         self._begin(start)
         return self._walk(start, stop)
@@ -131,11 +130,11 @@ class EventReader:
 
     @property
     def unfinished(self) -> tuple[int, bytes] | None:
-        """Where the event starts that was begun and has not ended, with the bytes of its header that are there."""
+        """The start of an event that was begun and has not ended, with the bytes of its header that are there."""
         return (self._rest_at, self._rest) if self._rest else None
 
     def cut_off(self) -> Broken | None:
-        """What is wrong where the file ends here: the event that it ends in, if it does. Needs a table."""
+        """Return the error of the event in which the file ends here, if it does. It needs a table."""
         if self.ingest.in_event:
             offset, announced = self._last_event
             return cut_event(offset, announced, self.ingest.position + self._rest_bytes - offset)
@@ -144,7 +143,7 @@ class EventReader:
         return None
 
     def _begin(self, start: int) -> None:
-        """The next event stands at `start`, outside of any transaction. Raises: Broken; OSError."""
+        """Begin at `start`, the place of the next event, outside of any transaction. Raises: Broken; OSError."""
         ingest = self.ingest
         if not self._begun:
             self._begun = True
@@ -157,7 +156,7 @@ class EventReader:
         ingest.begin_file(start)
 
     def _whole(self, buffer: bytearray, have: int) -> int:
-        """How much of the buffer the kernel is given."""
+        """Return how much of the buffer the kernel is given."""
         if self._whole_events is None:
             return have
         end = self._whole_events(buffer, 0, have)

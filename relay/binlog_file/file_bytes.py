@@ -1,4 +1,4 @@
-"""The bytes of one open file: what the reader of binlogs needs of a disk, an archive's layer or an object store."""
+"""The bytes of one open file: the interface that the reader of binlogs needs to a disk, an archive's layer or an object store."""
 
 import os
 from collections.abc import Iterator
@@ -12,30 +12,30 @@ class FileBytes(Protocol):
 
     @property
     def size(self) -> int:
-        """The file's bytes: as of opening, or now."""
+        """The file's size in bytes: as of opening, or now."""
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+        """Read at `offset`; return how many bytes came, 0 only at the end."""
 
 
 class DescriptorBytes:
-    """A file that is open as `fd`, which stays the caller's to close."""
+    """A file that is open as `fd`, which the caller closes."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     @property
     def size(self) -> int:
-        """The file's bytes, now."""
+        """The file's present size in bytes."""
         return os.fstat(self._fd).st_size
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`."""
+        """Read at `offset`."""
         return os.preadv(self._fd, [view], offset)
 
 
 def read_bytes(source: FileBytes, offset: int, count: int) -> bytes:
-    """The `count` bytes at `offset`; fewer where the file ends before. Raises: OSError."""
+    """Return the `count` bytes at `offset`; fewer if the file ends before. Raises: OSError."""
     buffer = bytearray(count)
     have = 0
     while have < count:
@@ -47,7 +47,7 @@ def read_bytes(source: FileBytes, offset: int, count: int) -> bytes:
 
 
 def pieces(source: FileBytes, start: int, stop: int, piece_bytes: int = _PIECE_BYTES) -> Iterator[memoryview]:
-    """The bytes of [start, stop), fewer where the file ends before. A piece is good until the next is asked for.
+    """Yield the bytes of [start, stop), fewer if the file ends before. A piece is valid until the next is requested.
 
     Raises: OSError.
     """

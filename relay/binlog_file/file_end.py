@@ -1,4 +1,4 @@
-"""Whether a binlog is all there: a server that begins the next one without being started ends it with a Rotate."""
+"""The test whether a binlog is complete: a server that begins the next one without a restart ends it with a Rotate."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from relay.binlog_file.file_bytes import FileBytes, read_bytes
 from relay.binlog_file.head import LONGEST_FORMAT, read_start
 
 _LONGEST_END: Final = 1024
-"""Of a Rotate: header, a position, the name of a file, a checksum."""
+"""The largest Rotate: header, a position, the name of a file, a checksum."""
 _ROTATES_TO: Final = FIRST_EVENT.to_bytes(8, "little")
 _STOP_SIZES: Final = (HEADER_SIZE, HEADER_SIZE + 4)
 
@@ -22,18 +22,18 @@ INCOMPLETE_TEXT: Final = (
 
 
 def is_incomplete(source: FileBytes, end: int, following: FileBytes) -> bool:
-    """Whether events are missing behind `end`, where the file ends, by the next file of its series. Raises: OSError.
+    """Return whether events are missing after `end`, where the file ends, by the next file of its series. Raises: OSError.
 
-    A server that crashed writes no Rotate either; but what it begins when it starts again says when it was started
-    (`created`; seen with MySQL 5.6 and 9.7, MariaDB 10.11 and 11.8). With that nobody can tell, and this is False. It is True
-    where the next file's beginning is not there yet, and of a file whose end could not be written: on a full disk MySQL 5.6 goes on
-    with the next one all the same.
+    A server that crashed writes no Rotate either; but what it begins when it starts again says when it was started (`created`; seen
+    with MySQL 5.6 and 9.7, MariaDB 10.11 and 11.8). Then it is undecidable, and this is False. It is True if the next file's
+    beginning is not there yet, and for a file whose end could not be written: on a full disk MySQL 5.6 begins the next one all the
+    same.
     """
     return not _is_ended(source, end) and not _says_a_start(following)
 
 
 def _is_ended(source: FileBytes, end: int) -> bool:
-    """Whether the last event is a Rotate or a Stop."""
+    """Return whether the last event is a Rotate or a Stop."""
     start = max(FIRST_EVENT, end - _LONGEST_END)
     tail = read_bytes(source, start, max(0, end - start))
     for at in range(len(tail) - HEADER_SIZE + 1):
@@ -48,7 +48,7 @@ def _is_ended(source: FileBytes, end: int) -> bool:
 
 
 def _says_a_start(source: FileBytes) -> bool:
-    """Whether the file was begun by a server that was started; also where it is no binlog, which its reader tells."""
+    """Return whether the file was begun by a server that was started; also True if it is no binlog, which its reader reports."""
     begin = read_start(source)
     if not MAGIC.startswith(begin.magic):
         return True

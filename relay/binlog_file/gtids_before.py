@@ -1,4 +1,4 @@
-"""What a binlog's head says was executed before it: its Previous_gtids, or MariaDB's Gtid_list."""
+"""The GTIDs executed before a binlog, by its head: its Previous_gtids, or MariaDB's Gtid_list."""
 
 from typing import Final
 
@@ -21,9 +21,9 @@ _IN_HEADS: Final = frozenset(
 def gtids_before(
     source: FileBytes, flavour: str, *, checksum: bool, stop: int = _LONGEST_HEAD
 ) -> GtidSet | GtidList | None:
-    """What the file says of all before it, looked for up to offset `stop`; None: nothing. Raises: Malformed; OSError.
+    """Return what the file says of all before it, looked for up to offset `stop`; None: nothing. Raises: Malformed; OSError.
 
-    Of a file without such an event no more is read than the headers up to where it would stand.
+    Of a file without such an event no more is read than the headers up to where it would be.
     """
     stop = _head_stop(source, stop)
     collector = FileGtidCollector(flavour, checksum=checksum)
@@ -32,14 +32,14 @@ def gtids_before(
             collector.take(piece)
         except Malformed:
             if not collector.head_complete:
-                raise  # else what is damaged stands behind the head
+                raise  # otherwise the damage is after the head
         if collector.head_complete:
             break
     return collector.before
 
 
 def _head_stop(source: FileBytes, stop: int) -> int:
-    """Where the event ends that tells of GTIDs; where the first one starts that stands behind it in every file, if it is none."""
+    """Return where the event with the GTIDs ends; if there is none, where the first event starts that follows it in every file."""
     end = FIRST_EVENT
     for start, fields in event_headers(source, FIRST_EVENT, stop, _HEAD_PIECE_BYTES):
         if fields.type not in _IN_HEADS:

@@ -1,4 +1,4 @@
-"""How a binlog begins: its magic and its first event, which says how the others are read."""
+"""The beginning of a binlog: its magic and its first event, which says how the others are read."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,15 +7,15 @@ from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, MAGIC, event_size
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
 
 LONGEST_FORMAT: Final = 1 << 16
-"""Bytes of a first event that are looked at; those of all servers have a few hundred."""
+"""The most bytes of a first event that are read; those of all servers have a few hundred."""
 _USUAL_BYTES: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class BinlogStart:
-    """A file's first bytes. `magic`: four, where the file has so many. `event`: the first event, header included.
+    """A file's first bytes. `magic`: four, if the file has so many. `event`: the first event, header included.
 
-    The event is shorter than it announces where the file ends in it or it announces more than LONGEST_FORMAT.
+    The event is shorter than it announces if the file ends in it or it announces more than LONGEST_FORMAT.
     """
 
     magic: bytes
@@ -23,12 +23,12 @@ class BinlogStart:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the first event is here."""
+        """True if all of the first event is here."""
         return len(self.event) >= HEADER_SIZE and event_size(self.event) == len(self.event)
 
 
 def read_start(source: FileBytes) -> BinlogStart:
-    """What the file begins with. Raises: OSError."""
+    """Return the beginning of the file. Raises: OSError."""
     data = read_bytes(source, 0, _USUAL_BYTES)
     size = min(max(event_size(data, FIRST_EVENT), HEADER_SIZE), LONGEST_FORMAT)
     missing = FIRST_EVENT + size - len(data)

@@ -1,1 +1,1 @@
-"""What a bucket's copy of an archive is made of, and what binds it: parts, notes, small files, and the manifest that lists them."""
+"""The contents of a bucket's copy of an archive, and what binds them: parts, notes, small files, and the manifest that lists them."""

@@ -1,4 +1,4 @@
-"""What of an archive a bucket has: by generation the small files, the whole binlogs, and parts of the one that grew."""
+"""The contents of an archive's bucket: by generation the small files, the whole binlogs, and parts of the one that grew."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ class BucketGeneration:
 
     @property
     def number(self) -> int:
-        """Of the generation."""
+        """The number of the generation."""
         return FIRST if not self.folder else int(self.folder.strip("g/"))
 
     @property
     def small(self) -> Iterator[str]:
-        """Names of small files that are there."""
+        """The names of existing small files."""
         return (name for name in SMALL_FILES if name in self.objects)
 
 
@@ -47,7 +47,7 @@ _FOLDER_DEPTH: Final = 1
 
 
 def bucket_content(store: ObjectStore, *, to_restore: bool = True) -> BucketContent:
-    """Lists the bucket. to_restore: all that makes it no whole copy is refused. Blocking.
+    """List the bucket. to_restore: everything that makes it no whole copy is refused. Blocking.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError.
     """
@@ -90,7 +90,7 @@ def bucket_content(store: ObjectStore, *, to_restore: bool = True) -> BucketCont
 
 
 def _check_files(store: ObjectStore, generation: BucketGeneration) -> None:
-    """Raises: RestoreRefused where a whole file's packed bytes are not there."""
+    """Check the files. Raises: RestoreRefused if a whole file's packed bytes are missing."""
     for name in generation.files:
         packed = [suffix for suffix in (".zst", ".zst.enc") if name + suffix in generation.objects]
         if not packed:

@@ -1,4 +1,4 @@
-"""Binlogs that lack in the middle of a copy, and what of it is restored then."""
+"""Binlogs that are missing in the middle of a copy, and what is restored then."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -19,13 +19,14 @@ from relay.object_store.object_store import ObjectStore
 _LISTED: Final = "is listed in the manifest, and was removed from the bucket"
 _MOST_LACKING: Final = 1_000_000
 LEFT_OUT: Final = "mirror_left_out"
-"""A binlog was not copied, as it was damaged."""
+"""A binlog was not copied because it was damaged."""
 _WHY: Final = {PURGED: "was purged before it was copied", LEFT_OUT: "was damaged, so it was not copied"}
 _SHOWN: Final = 20
 
 
 class HolesWanted(StrEnum):
-    """What of a copy with holes is restored. BEFORE: up to the first one; BEHIND: from the last one on; KEEP: all that is there."""
+    """The part of a copy with holes that is restored. BEFORE: up to the first one; BEHIND: from the last one on; KEEP: all that is
+    there."""
 
     REFUSE = "refuse"
     BEFORE = "before"
@@ -35,8 +36,8 @@ class HolesWanted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BucketHole:
-    """A binlog that is not there as a whole, though one behind it is there. folder: of its generation. size: None: nobody wrote it
-    down. in_parts: so many of its first bytes are there. why: half a sentence, or empty."""
+    """A binlog that is not there as a whole, though one after it is. folder: of its generation. size: None: unknown. in_parts: so
+    many of its first bytes are there. why: half a sentence, or empty."""
 
     folder: str
     file: str
@@ -46,7 +47,7 @@ class BucketHole:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The text for people."""
         size = "its size is not known" if self.size is None else f"{self.size} bytes"
         parts = f", the first {self.in_parts} are there" if self.in_parts else ""
         why = f"; it {self.why}" if self.why else ""
@@ -54,13 +55,13 @@ class BucketHole:
 
 
 def holes_text(holes: list[BucketHole]) -> str:
-    """The first ones by name, and how many there are."""
+    """Return the first ones by name, and their number."""
     named = ", ".join(hole.text for hole in holes[:_SHOWN])
     return named if len(holes) <= _SHOWN else f"{named} and {len(holes) - _SHOWN} more"
 
 
 def holes_of(store: ObjectStore, copy: CheckedCopy) -> list[BucketHole]:
-    """The oldest first. Blocking. Raises: RestoreRefused; ObjectStoreError."""
+    """Return the holes, the oldest first. Blocking. Raises: RestoreRefused; ObjectStoreError."""
     found: list[BucketHole] = []
     generations = copy.content.generations
     for place, generation in enumerate(generations):
@@ -70,7 +71,7 @@ def holes_of(store: ObjectStore, copy: CheckedCopy) -> list[BucketHole]:
 
 
 def removed_oldest(copy: CheckedCopy) -> list[str]:
-    """Binlogs before all that are there, which the manifest lists: a rule of the bucket removed them, or somebody did."""
+    """Return the listed binlogs before all existing ones: a rule of the bucket removed them, or an operator did."""
     gone: list[str] = []
     for generation in copy.content.generations:
         there = [binlog_number(file) for file in (*generation.files, *generation.parts)]
@@ -82,7 +83,7 @@ def removed_oldest(copy: CheckedCopy) -> list[str]:
 
 
 def trimmed(content: BucketContent, holes: list[BucketHole], wanted: HolesWanted) -> BucketContent:
-    """What of it is to be restored."""
+    """Return the part that must be restored."""
     if not holes or wanted in (HolesWanted.REFUSE, HolesWanted.KEEP):
         return content
     hole = holes[0] if wanted is HolesWanted.BEFORE else holes[-1]
@@ -95,7 +96,7 @@ def trimmed(content: BucketContent, holes: list[BucketHole], wanted: HolesWanted
             parts={file: parts for file, parts in at.parts.items() if file == hole.file},
         )
         return replace(content, generations=(*content.generations[:place], kept))
-    # The generations before it stay for their ledgers; nothing of their binlogs does.
+    # The earlier generations stay for their ledgers, without their binlogs.
     emptied = [replace(one, files=[], parts={}) for one in content.generations[:place]]
     kept = replace(
         at,
@@ -112,7 +113,7 @@ def _holes(
     whole = {binlog_number(file) for file in generation.files}
     if not names:
         if is_last and listed:
-            # All of it was removed: what was before it is not the archive's end.
+            # All of it was removed: the generation before it is not the archive's end.
             yield from (
                 BucketHole(generation.folder, file, None, 0, _LISTED) for file in sorted(listed, key=binlog_number)
             )
@@ -145,7 +146,7 @@ def _named_like(file: str, number: int) -> str:
 
 
 def _told(store: ObjectStore, generation: BucketGeneration) -> dict[str, tuple[int | None, str]]:
-    """What the ledger says of binlogs that were purged or left out: by name, their size and why they lack."""
+    """Return, by name, what the ledger says of binlogs that were purged or left out: their size and why they are missing."""
     try:
         lines = store.get(generation.folder + LEDGER_TEXT_NAME).splitlines()
     except ObjectMissing:

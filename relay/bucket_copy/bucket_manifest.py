@@ -3,9 +3,9 @@
     binlog-relay-manifest.json      number, archive, small files, parts, pages; bound as all objects (`signed_object`)
     [gNNNN/]manifest-P-N.json       a page: the digests of the notes of up to 256 binlogs; the manifest has the page's digest
 
-The note of a binlog (NAME.place) has the digests of its packed file and of what stands beside it. A page is written under a new name
-each time, so a manifest is whole at any moment; the number grows by one with each that is written. Objects are written before the
-manifest that lists them, with its number: what a relay had written when it died is known by a number that is one higher.
+The note of a binlog (NAME.place) has the digests of its packed file and of its indexes. A page is written under a new name each time,
+so a manifest is whole at any moment; the number grows by one with each that is written. Objects are written before the manifest that
+lists them, with its number: what a relay had written when it died is recognized by a number that is one higher.
 """
 
 import json
@@ -24,7 +24,7 @@ from relay.object_store.object_store import ObjectStore
 MANIFEST_KEY: Final = "binlog-relay-manifest.json"
 MOST_MANIFEST_BYTES: Final = 64 << 20
 MOST_NOTE_BYTES: Final = 64 << 20
-"""Of a note that is read: it may have megabytes of GTIDs."""
+"""The most bytes of a note that are read: it may have megabytes of GTIDs."""
 _MOST_PAGE_BYTES: Final = 1 << 20
 _PAGE_FILES: Final = 256
 _PAGE: Final = re.compile(r"manifest-[0-9]{6,20}-[0-9]{1,20}\.json")
@@ -59,32 +59,32 @@ class BucketManifest:
     digest: str = ""
 
     def of(self, folder: str) -> ListedGeneration:
-        """What is listed of a generation."""
+        """Return what is listed of a generation."""
         return self.by_folder.setdefault(folder, ListedGeneration())
 
 
 def is_page(name: str) -> bool:
-    """Whether an object of that name, without its folder, is a page of a manifest."""
+    """Return whether an object of that name, without its folder, is a page of a manifest."""
     return _PAGE.fullmatch(name) is not None
 
 
 def page_number(file: str) -> int:
-    """Of the page that lists a binlog."""
+    """Return the number of the page that lists a binlog."""
     return binlog_number(file) // _PAGE_FILES
 
 
 def page_key(folder: str, number: int, sequence: int) -> str:
-    """Of a page that is written with the manifest of that number."""
+    """Return the key of a page that is written with the manifest of that number."""
     return f"{folder}manifest-{number:06d}-{sequence}.json"
 
 
 def encoded_page(files: dict[str, str]) -> bytes:
-    """files: the binlogs of one page."""
+    """Return a page. files: the binlogs of one page."""
     return json.dumps(files, sort_keys=True).encode()
 
 
 def encoded_manifest(manifest: BucketManifest) -> bytes:
-    """Its content."""
+    """Return the manifest's content."""
     told = {
         folder: {
             "pages": {str(number): page for number, page in sorted(listed.pages.items())},
@@ -97,7 +97,7 @@ def encoded_manifest(manifest: BucketManifest) -> bytes:
 
 
 def read_manifest(store: ObjectStore, signer: Signer) -> BucketManifest | None:
-    """The bucket's, with its pages; None: there is none. Blocking.
+    """Return the bucket's manifest, with its pages; None: there is none. Blocking.
 
     Raises: RestoreRefused: it, or a page, is not what was written; KeyMissing; ObjectStoreError.
     """
@@ -146,7 +146,7 @@ def _decoded(store: ObjectStore, found: SignedContent, digest: str) -> BucketMan
 
 
 def _digests(told: Any, is_name: Any) -> dict[str, str]:
-    """Raises: ValueError."""
+    """Decode digests. Raises: ValueError."""
     if not isinstance(told, dict):
         raise ValueError("it has no list of digests")
     for name, digest in told.items():

@@ -1,4 +1,5 @@
-"""What is read of a bucket's copy, compared with its manifest: what is older, of another archive or of another place is refused."""
+"""The reads of a bucket's copy, compared with its manifest: objects that are older, of another archive or of another place are
+refused."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,13 +35,13 @@ _AS_IT_IS: Final = (
     "and nobody can say then that all of it is this archive's."
 )
 _ONE_MORE: Final = 1
-"""What a relay had put when it died has the number of the manifest that it did not write any more."""
+"""The objects that a relay had put when it died have the number of the manifest that it did not write any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCopy:
-    """What is asked of a copy. accept_unencrypted: although the ring has an active key, what was made without one is taken too.
-    accept_changed: what is not as the manifest says is taken too. at_least: the lowest number that its manifest may have."""
+    """The requirements for a copy. accept_unencrypted: although the ring has an active key, what was created without one is accepted
+    too. accept_changed: what differs from the manifest is accepted too. at_least: the lowest number that its manifest may have."""
 
     accept_unencrypted: bool = False
     accept_changed: bool = False
@@ -48,19 +49,19 @@ class WantedCopy:
 
 
 AS_WRITTEN: Final = WantedCopy()
-"""Nothing is taken that may be somebody else's."""
+"""Nothing is accepted that may be foreign."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedNote:
-    """A note, and what stands beside its binlog: sizes and digests by suffix."""
+    """A note, and the indexes of its binlog: sizes and digests by suffix."""
 
     note: PlaceNote
     beside: dict[str, tuple[int, str]]
 
 
 class CheckedCopy:
-    """Made by `open_copy`. Blocking; any thread. Raises: RestoreRefused; KeyMissing; ObjectStoreError."""
+    """`open_copy` creates it. Blocking; any thread. Raises: RestoreRefused; KeyMissing; ObjectStoreError."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class CheckedCopy:
         self.content = content
         self.manifest = manifest
         self.doubts: list[str] = []
-        """What is not as the manifest says, and was taken all the same."""
+        """The objects that differ from the manifest, and were accepted nevertheless."""
         self._store = store
         self.keys = keys
         self._signer = Signer(keys)
@@ -82,15 +83,15 @@ class CheckedCopy:
 
     @property
     def is_signed(self) -> bool:
-        """Whether only who has the key can have made it."""
+        """True if only an owner of the key can have created it."""
         return self.manifest.key_id is not None
 
     def listed(self, generation: BucketGeneration) -> ListedGeneration:
-        """What the manifest lists of a generation."""
+        """Return what the manifest lists of a generation."""
         return self.manifest.by_folder.get(generation.folder, ListedGeneration())
 
     def note(self, generation: BucketGeneration, file: str) -> CheckedNote:
-        """Of a whole binlog."""
+        """Return the note of a whole binlog."""
         name = file + PLACE_SUFFIX
         key, digest = generation.folder + name, self.listed(generation).files.get(file)
         found = self._content(key, self._store.get(key, MOST_NOTE_BYTES), digest, _WITHOUT_IT)
@@ -104,12 +105,12 @@ class CheckedCopy:
             raise RestoreRefused(f"{self._store.url(key)} cannot be read: {error}. {_WITHOUT_IT}") from None
 
     def small(self, generation: BucketGeneration, name: str) -> bytes:
-        """A small file."""
+        """Return a small file."""
         key, digest = generation.folder + name, self.listed(generation).small.get(name)
         return self._content(key, self._store.get(key), digest, _AS_IT_IS).content
 
     def beside(self, generation: BucketGeneration, file: str, suffix: str, note: CheckedNote) -> bytes | None:
-        """What stands beside a binlog; None: it is changed, and that was accepted: it is made again from the binlog."""
+        """Return an index of a binlog; None: it is changed, and that was accepted: it is rebuilt from the binlog."""
         key, (size, digest) = generation.folder + file + suffix, note.beside[suffix]
         try:
             data = self._store.get(key, max(size, 1))
@@ -122,7 +123,7 @@ class CheckedCopy:
         return None
 
     def part(self, generation: BucketGeneration, part: MirrorPart) -> bytes:
-        """The binlog's bytes of a part. Raises, besides: PackedError."""
+        """Return the binlog's bytes of a part. Raises also: PackedError."""
         data = self._store.get(part.key, MOST_STORED_PART)
         reader = opened_part(data, part, self.keys)
         digest = self.listed(generation).parts.get(part.key.rpartition("/")[2])
@@ -136,7 +137,7 @@ class CheckedCopy:
         return reader.read_all()
 
     def check_facts(self, generation: BucketGeneration, key: str, facts: PackedFacts) -> None:
-        """Whether a packed file is of the archive and the generation that it stands in."""
+        """Check that a packed file is of the archive and the generation at whose place it is."""
         if facts.archive not in self.manifest.archives or facts.generation != generation.number:
             what = f"it is of generation {facts.generation} of the archive {facts.archive or 'of nobody'}"
             self._doubt(
@@ -145,15 +146,15 @@ class CheckedCopy:
 
     @property
     def accepts_changed(self) -> bool:
-        """What is not as it was noted is taken."""
+        """True if differences from the notes are accepted."""
         return self._wanted.accept_changed
 
     def lacks(self, key: str) -> None:
-        """A small file is listed and not there. Refused, unless that is accepted."""
+        """Note that a small file is listed and missing. It is refused, unless that is accepted."""
         self._doubt(key, "the manifest lists it, and it is not there: somebody removed it", _AS_IT_IS)
 
     def check_parts(self) -> None:
-        """That of the binlogs that grew there is as much as the manifest lists parts of; else refused, unless that is accepted."""
+        """Check that the parts of growing binlogs reach as far as the manifest lists; else it is refused, unless that is accepted."""
         for generation in self.content.generations:
             listed: dict[str, list[MirrorPart]] = {}
             for name in self.listed(generation).parts:
@@ -178,7 +179,7 @@ class CheckedCopy:
         return found
 
     def _why_not(self, found: SignedContent, digest: str | None) -> str:
-        """Why an object that is not as the manifest lists it is not newer, either; empty: it is."""
+        """Return why an object that differs from the manifest's list is not newer, either; empty: it is."""
         manifest, sequence = self.manifest, found.sequence
         if found.archive not in manifest.archives:
             return f"it is of the archive {found.archive or 'of nobody'}, not of {manifest.archives[0]}"
@@ -196,7 +197,7 @@ class CheckedCopy:
         return f"it is not the one that the manifest lists, {manifest.sequence}: an older one, of {sequence}, or another's was put back"
 
     def _doubt(self, key: str, what: str, advice: str) -> None:
-        """Raises: RestoreRefused, unless that is accepted."""
+        """Note a difference. Raises: RestoreRefused, unless that is accepted."""
         text = f"{self._store.url(key)}: {what}"
         if not self._wanted.accept_changed:
             raise RestoreRefused(f"{text}. {advice}")
@@ -204,7 +205,7 @@ class CheckedCopy:
 
 
 def must_be_signed(keys: KeyRing | None, wanted: WantedCopy) -> bool:
-    """Whether nothing is taken that was made without a key."""
+    """Return whether everything that was created without a key is refused."""
     return keys is not None and keys.active is not None and not wanted.accept_unencrypted
 
 
@@ -215,9 +216,9 @@ def open_copy(
     wanted: WantedCopy = AS_WRITTEN,
     root: Path | None = None,
 ) -> CheckedCopy:
-    """root: of the archive, where its disk is there: it knows the last manifest's number. Blocking.
+    """Open the copy. root: of the archive, if its disk exists: it knows the last manifest's number. Blocking.
 
-    Raises: RestoreRefused: the manifest is not to be believed, or is older than is wanted; KeyMissing; ObjectStoreError.
+    Raises: RestoreRefused: the manifest is not believed, or is older than required; KeyMissing; ObjectStoreError.
     """
     archive, doubt = content.about.archive, ""
     try:
@@ -253,7 +254,7 @@ def open_copy(
 
 
 def _with_listed(content: BucketContent, manifest: BucketManifest) -> BucketContent:
-    """With the generations that the manifest lists and of which nothing is there."""
+    """Return the content with the generations that the manifest lists and of which nothing is there."""
     there = {generation.folder for generation in content.generations}
     lacking = [
         BucketGeneration(folder)
@@ -265,7 +266,7 @@ def _with_listed(content: BucketContent, manifest: BucketManifest) -> BucketCont
 
 
 def _beside(bound: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """Raises: ValueError."""
+    """Decode the sizes and digests. Raises: ValueError."""
     told = bound.get("beside", {})
     if not isinstance(told, dict):
         raise ValueError("it does not say what stands beside it")

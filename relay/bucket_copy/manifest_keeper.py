@@ -1,4 +1,4 @@
-"""Keeps the manifest of a bucket's copy as the mirror writes there, and knows whether the one that it finds is its own."""
+"""Maintains the manifest of a bucket's copy as the mirror writes there, and knows whether the one that it finds is its own."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -21,11 +21,11 @@ from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong
 
 _MOST_DIGESTS: Final = 32
-"""Of manifests that could not be put, or so it seemed, so many are remembered."""
+"""The number of remembered manifests that could not be put, or seemed so."""
 
 
 class ManifestKeeper:
-    """Of the archive `archive` in `root`. Blocking, for one thread. Raises: ObjectStoreError; OSError."""
+    """The keeper for the archive `archive` in `root`. Blocking, for one thread. Raises: ObjectStoreError; OSError."""
 
     def __init__(self, store: ObjectStore, keys: KeyRing | None, root: Path, archive: str) -> None:
         self._store = store
@@ -37,9 +37,9 @@ class ManifestKeeper:
         """Digests of manifests of which one is in the bucket."""
         self._changed_pages: set[tuple[str, int]] = set()
         self.is_changed = False
-        """Something was put or removed since it was written."""
+        """True if something was put or removed since it was written."""
         self.trouble = ""
-        """Why the manifest in the bucket is not believed: whole sentences; empty: it is, or there is none."""
+        """The reason why the manifest in the bucket is not believed: whole sentences; empty: it is, or there is none."""
 
     @property
     def next_sequence(self) -> int:
@@ -47,8 +47,8 @@ class ManifestKeeper:
         return self.manifest.sequence + 1
 
     def load(self) -> bool:
-        """Reads what is there, behind a start and behind another writer. Whether it is believed: it has a digest made with a key of
-        the ring, or is the one that this relay wrote; and it is no older one."""
+        """Read the manifest after a start and after another writer. Return whether it is believed: it has a digest with a key of the
+        ring, or is the one that this relay wrote; and it is no older one."""
         record, self.trouble = read_record(self._root, self._store.url()), ""
         found: BucketManifest | None = None
         try:
@@ -73,8 +73,8 @@ class ManifestKeeper:
         return found is not None and not self.trouble
 
     def claim(self) -> None:
-        """The copy becomes this archive's: its manifest names this archive, and before it those that it had. One that is not to be
-        believed stays as it is: the mirror tells that when it starts."""
+        """Make the copy this archive's: its manifest names this archive first, then its earlier ones. One that is not believed stays
+        as it is: the mirror reports that when it starts."""
         try:
             found = read_manifest(self._store, self.signer)
         except (RestoreRefused, KeyMissing, KeyWrong):
@@ -84,35 +84,35 @@ class ManifestKeeper:
             self.manifest, self._may_be_there = found, [found.digest]
             self.write()
 
-    # --- what is put -------------------------------------------------------------------------------------------------
+    # --- the objects -------------------------------------------------------------------------------------------------
 
     def signed(self, key: str, content: bytes, bound: dict[str, Any] | None = None) -> bytes:
-        """As it is to be put as the object `key`."""
+        """Return the bytes to put as the object `key`."""
         return self.signer.sign(key, content, self._archive, self.next_sequence, bound)
 
     def has_note(self, folder: str, file: str, data: bytes) -> None:
-        """The note of a binlog is there, as `data`."""
+        """Note that the note of a binlog is there, as `data`."""
         self.manifest.of(folder).files[file] = digest_of(data)
         self._touch(folder, file)
 
     def lacks_note(self, folder: str, file: str) -> None:
-        """The binlog is not there as a whole."""
+        """Note that the binlog is not there as a whole."""
         if self.manifest.of(folder).files.pop(file, None) is not None:
             self._touch(folder, file)
 
     def has_small(self, folder: str, name: str, data: bytes) -> None:
-        """A small file is there, as `data`."""
+        """Note that a small file is there, as `data`."""
         self.manifest.of(folder).small[name] = digest_of(data)
         self.is_changed = True
 
     def has_part(self, key: str, data: bytes) -> None:
-        """A part is there, as `data`."""
+        """Note that a part is there, as `data`."""
         folder, slash, name = key.rpartition("/")
         self.manifest.of(folder + slash).parts[name] = digest_of(data)
         self.is_changed = True
 
     def lacks_part(self, key: str) -> None:
-        """A part is not there any more."""
+        """Note that a part is not there any more."""
         folder, slash, name = key.rpartition("/")
         self.is_changed |= self.manifest.of(folder + slash).parts.pop(name, None) is not None
 
@@ -123,7 +123,7 @@ class ManifestKeeper:
     # --- writing it --------------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        """All that was put until now is listed, in a manifest with the next number."""
+        """List everything that was put until now, in a manifest with the next number."""
         sequence, old_pages = self.next_sequence, list[str]()
         for folder, number in sorted(self._changed_pages):
             listed = self.manifest.of(folder)
@@ -136,7 +136,7 @@ class ManifestKeeper:
                 listed.pages[number] = key, digest_of(data)
         data = self.signer.sign(MANIFEST_KEY, encoded_manifest(self.manifest), self.manifest.archives[0], sequence)
         digest = digest_of(data)
-        # Noted first: else one that was put by a relay that died then would be somebody else's.
+        # Recorded first: otherwise one that was put by a relay that died then would be foreign.
         self._may_be_there = [digest, *self._may_be_there[:_MOST_DIGESTS]]
         record = ManifestRecord(self._store.url(), sequence, tuple(self._may_be_there))
         record.write(self._root)
@@ -152,6 +152,6 @@ class ManifestKeeper:
         return {key for listed in self.manifest.by_folder.values() for key, _digest in listed.pages.values()}
 
     def left_pages(self, keys: list[str]) -> list[str]:
-        """Of all objects, the pages that no manifest has: of one that was not finished."""
+        """Return, of all objects, the pages that no manifest has: those of an unfinished one."""
         used = self._pages()
         return [key for key in keys if is_page(key.rpartition("/")[2]) and key not in used]

@@ -1,4 +1,4 @@
-"""What the relay's own disk knows of the bucket's manifest: the number that was written last, so that an older one is told."""
+"""The record of the bucket's manifest on the relay's own disk: the number that was written last, which reveals an older one."""
 
 import json
 import os
@@ -24,12 +24,13 @@ class ManifestRecord:
     was_put: bool = False
 
     def write(self, root: Path) -> None:
-        """Into the archive's directory, durably. Raises: OSError."""
+        """Write it into the archive's directory, durably. Raises: OSError."""
         told = {"url": self.url, "sequence": self.sequence, "digests": list(self.digests)}
         replace_file(FileLayer(), root / MANIFEST_RECORD_NAME, (json.dumps(told) + "\n").encode())
 
     def is_put(self, root: Path) -> None:
-        """The manifest is in the bucket: those before it are not believed any more. Not synced: behind a power cut they may be.
+        """Note that the manifest is in the bucket: earlier ones are not believed any more. This is not synced: after a power failure
+        they may be.
 
         Raises: OSError.
         """
@@ -41,12 +42,12 @@ class ManifestRecord:
             os.close(fd)
 
     def is_of(self, digest: str) -> bool:
-        """Whether this relay wrote the manifest with that digest, as one of its last."""
+        """Return whether this relay wrote the manifest with that digest, as one of its last."""
         return digest in self.digests
 
 
 def read_record(root: Path, url: str) -> ManifestRecord | None:
-    """Of the archive in `root`; None: of that bucket nothing was noted, or nothing that can be read. Raises: OSError."""
+    """Return the record of the archive in `root`; None: nothing was recorded for that bucket, or it is unreadable. Raises: OSError."""
     try:
         with (root / MANIFEST_RECORD_NAME).open("rb") as file:
             line, _, rest = file.read(_MOST_BYTES).partition(b"\n")
@@ -65,8 +66,8 @@ def read_record(root: Path, url: str) -> ManifestRecord | None:
 
 
 def unlike_record(url: str, found: BucketManifest | None, record: ManifestRecord | None) -> str:
-    """Why the manifest that is in the bucket, at `url`, is not believed beside what the relay's own disk says: whole sentences; empty:
-    it is. found: None: there is none."""
+    """Return why the manifest in the bucket, at `url`, is not believed by the relay's own record: whole sentences; empty: it is.
+    found: None: there is none."""
     if found is None:
         # A relay that died before it put the first one has noted it.
         if record is None or (record.sequence == 1 and not record.was_put):

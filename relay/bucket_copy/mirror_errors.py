@@ -1,7 +1,7 @@
-"""Why an archive is not made from a bucket."""
+"""The errors for an archive that is not restored from a bucket."""
 
 from relay.object_store.object_errors import MirrorRefused
 
 
 class RestoreRefused(MirrorRefused):
-    """No archive can be made from what is in the bucket, or not here."""
+    """No archive can be restored from the contents of the bucket, or not here."""

@@ -16,7 +16,7 @@ from relay.packing_process.packed_copy import CopyOrder
 MOST_PART_BYTES: Final = 8 << 20
 _MOST_READ_BYTES: Final = 8 * MOST_PART_BYTES
 MOST_STORED_PART: Final = _MOST_READ_BYTES + (1 << 20)
-"""Bytes of a part's object that are read."""
+"""The most bytes of a part's object that are read."""
 _NAME: Final = re.compile(r"(.+)\.part-([0-9]{1,19})-([0-9]{1,19})(\.zst|\.zst\.enc)")
 
 
@@ -30,7 +30,7 @@ class MirrorPart(NamedTuple):
 
 
 def part_of(key: str) -> MirrorPart | None:
-    """The part in the object with that key; None: it is no part."""
+    """Return the part in the object with that key; None: it is no part."""
     match = _NAME.fullmatch(key.rpartition("/")[2])
     if match is None or not is_binlog_name(match[1]) or int(match[2]) >= int(match[3]):
         return None
@@ -38,14 +38,14 @@ def part_of(key: str) -> MirrorPart | None:
 
 
 def part_key(folder: str, file: str, start: int, stop: int, *, encrypted: bool) -> str:
-    """folder: of the generation, with a slash at its end, or empty."""
+    """Return the key of a part. folder: of the generation, with a slash at its end, or empty."""
     return f"{folder}{file}.part-{start}-{stop}{ENCRYPTED_SUFFIX if encrypted else PACKED_SUFFIX}"
 
 
 def merged_start(parts: Iterable[MirrorPart], covered: int, end: int) -> int:
-    """Where the next part begins that ends at `end`: it takes in the last parts while these are not much larger than it.
+    """Return the start of the next part that ends at `end`: it takes in the last parts while these are not much larger than it.
 
-    So of a file there are a few small parts at any time, and each byte goes up a few times at most. covered: where the parts end.
+    So a file has a few small parts at any time, and each byte is uploaded a few times at most. covered: where the parts end.
     """
     start = covered
     for part in sorted(parts, key=lambda part: part.start, reverse=True):
@@ -56,7 +56,7 @@ def merged_start(parts: Iterable[MirrorPart], covered: int, end: int) -> int:
 
 
 def covered_to(parts: Sequence[MirrorPart]) -> int:
-    """Up to where a binlog is there, from its first byte on."""
+    """Return the offset up to which a binlog is there, from its first byte on."""
     covered = 0
     for part in sorted(parts, key=lambda part: part.start):
         if part.start > covered:
@@ -66,18 +66,19 @@ def covered_to(parts: Sequence[MirrorPart]) -> int:
 
 
 def part_order(file: str, start: int, stop: int, of: OfArchive = OF_NOBODY) -> CopyOrder:
-    """How a part is packed. of: whose it is."""
-    # It is waited for: what is behind it is lost with the disk.
+    """Return the order to pack a part. of: its archive."""
+    # The mirror waits for it: what comes after it is lost with the disk.
     return CopyOrder(_inner_name(file, start), stop, None, PackOptions(), pauses_s=0.0, start=start, of=of)
 
 
 def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:
-    """The binlog's bytes, as many as the part's name says. Raises: PackedError."""
+    """Return the binlog's bytes, as many as the part's name says. Raises: PackedError."""
     return opened_part(data, part, keys).read_all()
 
 
 def opened_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> PackedReader:
-    """What says whose it is, and gives the binlog's bytes, as many as the part's name says. Raises: PackedError."""
+    """Return a reader that identifies its archive, and gives the binlog's bytes, as many as the part's name says. Raises:
+    PackedError."""
     source, must = BytesInMemory(data), is_encrypted_name(part.key)
     reader = PackedReader.open(source, _inner_name(part.file, part.start), keys, must_be_encrypted=must)
     # Before anything is unpacked: a small object may say that it has gigabytes.
@@ -88,5 +89,5 @@ def opened_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> PackedRe
 
 
 def _inner_name(file: str, start: int) -> str:
-    """What the packed stretch says it is: a part in the place of another one is found."""
+    """Return the name inside the packed stretch: it reveals a part in the place of another one."""
     return f"{file}.part-{start}"

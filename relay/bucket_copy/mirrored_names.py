@@ -1,4 +1,4 @@
-"""What of an archive goes to the bucket beside the binlogs: all that cannot be made from them."""
+"""The files of an archive that go to the bucket besides the binlogs: all that cannot be derived from them."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ SMALL_FILES: Final = (
     GAP_NAME,
     ACCEPTED_NAME,
 )
-"""The ledger, which has the source's identity, the origin of the generation and what was decided of views; who the relay is; what the
-source told of itself; which replicas there are; accepted gaps."""
+"""The ledger, which has the source's identity, the origin of the generation and the decisions about views; the relay's identity; the
+source's reports about itself; the known replicas; accepted gaps."""
 BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
-"""Of files beside each binlog."""
+"""The suffixes of each binlog's indexes."""

@@ -1,9 +1,9 @@
-"""What binds an object of the bucket's copy to its archive, its name and the manifest that it came with: a line behind its content.
+"""The line after an object's content that binds it to its archive, its name and the manifest that it came with.
 
     the content | line feed | JSON: whose it is, its key, the manifest's number, what else is bound, key id, the digest over all that
 
-With an active key the digest is HMAC-SHA256, by a key that HKDF makes of that one: who has no key makes none. Without one it is
-SHA-256, which anybody makes.
+With an active key the digest is HMAC-SHA256, by a key that HKDF derives from that one: it cannot be forged without a key. Without one
+it is SHA-256, which anyone can compute.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class NotAuthentic(RelayError):
 @dataclass(frozen=True, slots=True)
 class SignedContent:
     """archive: the uuid that it was written for. sequence: the number of the first manifest that lists it. bound: what else is bound.
-    key_id: of the key that its digest was made with; None: anybody can have made it."""
+    key_id: of the key of its digest; None: anyone can have created it."""
 
     content: bytes
     archive: str
@@ -41,14 +41,14 @@ class SignedContent:
 
 
 class Signer:
-    """keys: whose active one makes digests; None: there is none. Thread-safe."""
+    """keys: the active one is used for digests; None: there is none. Thread-safe."""
 
     def __init__(self, keys: KeyRing | None) -> None:
         self._keys = keys
         self.key_id = None if keys is None else keys.active
 
     def sign(self, key: str, content: bytes, archive: str, sequence: int, bound: dict[str, Any] | None = None) -> bytes:
-        """As it is stored as the object `key`."""
+        """Return the bytes to store as the object `key`."""
         told = {"format": FORMAT, "archive": archive, "object": key, "sequence": sequence, "bound": bound or {}}
         told["key"] = self.key_id
         told["check"] = "" if self.key_id is None else self._check(self.key_id, key)
@@ -56,7 +56,7 @@ class Signer:
         return content + b"\n" + line.encode()
 
     def read(self, key: str, data: bytes, *, is_listed: bool = False) -> SignedContent:
-        """What is stored as the object `key`. is_listed: its digest stands in a list that is believed, so no key is needed for it.
+        """Return what is stored as the object `key`. is_listed: its digest is in a list that is believed, so no key is needed for it.
 
         Raises: NotAuthentic; KeyMissing; KeyWrong.
         """
@@ -88,7 +88,7 @@ class Signer:
         return SignedContent(content, archive, sequence, key_id, bound)
 
     def _digest(self, told: dict[str, Any], content: bytes) -> str:
-        """Raises: KeyMissing."""
+        """Return the digest. Raises: KeyMissing."""
         over = json.dumps([told, hashlib.sha256(content).hexdigest()], sort_keys=True).encode()
         key_id = told["key"]
         if key_id is None:
@@ -97,11 +97,11 @@ class Signer:
         return f"hmac-sha256:{hmac.new(secret, over, hashlib.sha256).hexdigest()}"
 
     def _check(self, key_id: str, key: str) -> str:
-        """By which another key of the same name is told from another content. Raises: KeyMissing."""
+        """Return a check value that distinguishes another key of the same name from another content. Raises: KeyMissing."""
         return hmac.new(self._secret(key_id, key), _PURPOSE, hashlib.sha256).hexdigest()[:_CHECK_DIGITS]
 
     def _secret(self, key_id: str, key: str) -> bytes:
-        """Raises: KeyMissing."""
+        """Return the secret. Raises: KeyMissing."""
         secret = None if self._keys is None else self._keys.derived(key_id, _PURPOSE)
         if secret is None:
             raise KeyMissing(
@@ -113,5 +113,5 @@ class Signer:
 
 
 def digest_of(data: bytes) -> str:
-    """Of an object as it is stored, for lists of objects."""
+    """Return the digest of an object as it is stored, for lists of objects."""
     return hashlib.sha256(data).hexdigest()

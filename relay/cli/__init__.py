@@ -1,1 +1,1 @@
-"""The command line: which commands there are, and what each is asked; what they do is elsewhere."""
+"""The command line: its commands and their options; the work of each is elsewhere."""

@@ -54,7 +54,7 @@ def archive_verify(
 
 @commands.command("rebuild")
 def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
-    """Make the catalog and the boundary indexes again from the binlogs alone. The relay must be stopped."""
+    """Rebuild the catalog and the boundary indexes from the binlogs alone. The relay must be stopped."""
     from relay.commands.archive_command import rebuild
 
     rebuild(loaded_config(config, writes=True).archive_directory, as_json=json)
@@ -99,7 +99,7 @@ def archive_accept_gap(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Go on although the source no longer has what comes next, from the next start on; what is missing is recorded."""
+    """Continue although the source no longer has what comes next, from the next start on; what is missing is recorded."""
     from relay.commands.archive_accept_gap import accept_gap
 
     accept_gap(loaded_config(config, writes=True), config, to=to, as_json=json)
@@ -114,7 +114,7 @@ def archive_find(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Name file and position of a transaction."""
+    """Show file and position of a transaction."""
     from relay.commands.archive_find import find
 
     find(loaded_config(config).archive_directory, gtid=gtid, time=time, as_json=json)
@@ -181,7 +181,7 @@ def archive_export(
 
 @commands.command("mirror")
 def archive_mirror(config: ConfigOption, json: JsonOption = False) -> None:
-    """Ask the bucket how far it is as the archive's copy. The relay alone writes there; it may run."""
+    """Check how complete the bucket's copy of the archive is. Only the relay writes there; it may be running."""
     from relay.mirror.mirror_command import show_mirror
 
     if show_mirror(loaded_config(config), as_json=json):
@@ -219,7 +219,7 @@ def archive_restore(
     ] = "refuse",
     json: JsonOption = False,
 ) -> None:
-    """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
+    """Rebuild a lost archive from the bucket that [archive.mirror] kept as its copy."""
     from relay.bucket_copy.checked_copy import WantedCopy
     from relay.mirror.restore_command import restore
 
@@ -242,7 +242,7 @@ def archive_claim(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say whose binlogs are in the place of [archive.bucket]; with --of it becomes this archive's. The relay must be stopped."""
+    """Show or take ownership of the place of [archive.bucket]; --of takes it. The relay must be stopped."""
     from relay.tiers.claim_command import claim
 
     claim(loaded_config(config, writes=True), owner, as_json=json)
@@ -254,7 +254,7 @@ def archive_purge(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Needed: the running relay alone removes files.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Say what [retention] would remove now and why, and what is kept and for whom. Removes nothing; the relay may run."""
+    """Show what [retention] would remove now and why, and what is kept and for whom. It removes nothing; the relay may be running."""
     from relay.commands.view_command import configured_views
     from relay.retention.purge_preview import preview_purge
 
@@ -267,7 +267,7 @@ def archive_purge(
 
 @commands.command("ledger")
 def archive_ledger(config: ConfigOption, json: JsonOption = False) -> None:
-    """Show what happened to the archive that an operator should know."""
+    """Show the events in the archive's history that an operator should know."""
     from relay.commands.archive_command import show_ledger
 
     show_ledger(loaded_config(config).archive_directory, as_json=json)

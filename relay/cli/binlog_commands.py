@@ -30,7 +30,7 @@ def events(
     ] = None,
     no_detail: Annotated[bool, typer.Option("--no-detail", help="Leave out statements, tables and GTIDs.")] = False,
 ) -> None:
-    """List events, one line each, with their transaction boundaries; say where they break the rules."""
+    """List events, one line each, with their transaction boundaries, and report violations of the boundary rules."""
     from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.arguments import boundary_code, event_type_code, timestamp
     from relay.commands.binlogs.events_command import EventFilter, list_events
@@ -46,7 +46,7 @@ def events(
     )
     out = sys.stdout
     if hasattr(out, "reconfigure"):
-        # Statements hold any character; a terminal of another encoding gets escapes instead of a crash.
+        # Statements contain any character; a terminal of another encoding gets escapes instead of a crash.
         out.reconfigure(errors="backslashreplace", line_buffering=False)
     total = 0 if out.isatty() else sum(path.stat().st_size for path in files if path.is_file())
     try:
@@ -71,7 +71,7 @@ def annotate(
 
     if sys.stdin.isatty():
         raise CommandFailed(f"annotate reads mysqlbinlog's output: mysqlbinlog {file} | binlog-relay annotate {file}")
-    # Statements hold any bytes: they go through as they are.
+    # Statements contain any bytes: they are passed on as they are.
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="latin-1", newline="\n")
     target = io.TextIOWrapper(sys.stdout.buffer, encoding="latin-1", newline="\n")
     violations, tally, broken = annotate_output(file, source, target)
@@ -97,7 +97,7 @@ def positions(
     all: Annotated[bool, typer.Option("--all", help="List every valid position.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show which offsets a replica may start from, and why another one is none."""
+    """Show the offsets from which a replica may start, and why another one is not valid."""
     from relay.commands.binlogs.positions_command import Standing, report_position, summarise_positions
     from relay.commands.progress import bytes_progress
 

@@ -34,13 +34,13 @@ app.add_typer(feed_commands.commands, name="feed")
 
 _MOST_LINE = 64 << 10
 _COMPLETE = "_BINLOG_RELAY_COMPLETE"
-"""Set by the completions of shells, deploy/completions: the answer is what may come next."""
+"""Set by the completions of shells, deploy/completions: the answer is the list of possible continuations."""
 
 
 def main() -> None:
-    """Runs the command line and ends the process. Nobody sees a traceback unless BINLOG_RELAY_DEBUG=1 is set."""
+    """Run the command line and end the process. A traceback is shown only if BINLOG_RELAY_DEBUG=1 is set."""
     if sys.stdout is None:
-        # Started with a closed output (`>&-`): nobody reads it.
+        # Started with a closed output (`>&-`): it has no reader.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     try:
         _run()
@@ -67,12 +67,12 @@ def _reason(error: Exception) -> str:
 
 
 def _shown(message: str) -> str:
-    """As a terminal may have it: what servers, files and archives say is in it."""
+    """Return the message as a terminal may show it: it contains texts of servers, files and archives."""
     return "\n".join(printable(line.replace("\t", "    "), _MOST_LINE) for line in message.split("\n"))
 
 
 def _run() -> None:
-    """The command, and all of its output: what the system refuses of that must not come up behind the end."""
+    """Run the command, and write all of its output: an error of that must not come up after the end."""
     if _COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -86,7 +86,7 @@ def _run() -> None:
 
 
 def _write_out() -> None:
-    """Raises: OSError; SystemExit, where nobody reads any more."""
+    """Write the output. Raises: OSError; SystemExit, if it has no reader any more."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -98,7 +98,7 @@ def _write_out() -> None:
 
 
 def _drop_output() -> None:
-    """What was not written: Python would try it once more as it ends."""
+    """Drop the unwritten output: Python would try it once more as it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

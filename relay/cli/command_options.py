@@ -14,11 +14,11 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line
 
 
 def loaded_config(path: Path, *, writes: bool = False, stays: bool = False) -> "Config":
-    """The configuration. From here on no link in the archive is followed.
+    """Return the configuration. From here on no link in the archive is followed.
 
-    writes: the command changes the archive; one of root's does so as the archive's owner from here on. stays: it goes on
+    writes: the command changes the archive; one of root's does so as the archive's owner from here on. stays: it runs
     for as long as the machine does, and keeps none of root's rights.
-    Raises: ConfigError, with every mistake in the file; NotTheOwner where root must not do it.
+    Raises: ConfigError, with every mistake in the file; NotTheOwner if root must not do it.
     """
     from relay.config import load_config
     from relay.disk.file_calls import keep_within

@@ -43,7 +43,7 @@ def feed_snapshot(
     ] = None,
     position: Annotated[str | None, typer.Option(help="FILE:POSITION of the source, as the dump has it.")] = None,
 ) -> None:
-    """Load tables from the source, chunk by chunk, while all others are fed; one that was broken off goes on."""
+    """Load tables from the source, chunk by chunk, while all others are fed; an interrupted one is continued."""
     from relay.feed.command.feed_command import SnapshotRequest, snapshot
 
     snapshot(config, SnapshotRequest(tuple(table or ()), all, server, position))
@@ -51,7 +51,7 @@ def feed_snapshot(
 
 @commands.command(name="status")
 def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
-    """Each table's place, state, and how far it is behind; 1 where one is not current."""
+    """Show each table's place, state and lag; 1 if one is not current."""
     from relay.feed.command.feed_command import status
 
     raise typer.Exit(ExitCode.FINDINGS if status(config, as_json=json) else 0)
@@ -63,7 +63,7 @@ def feed_report(
     out: Annotated[Path, typer.Option(help="The page.")] = Path("feed-report.html"),
     days: Annotated[int, typer.Option(min=1, help="Changes of so many days are in its charts.")] = 7,
 ) -> None:
-    """Write a page of what was fed: each table's state, what is to be done, changes over time."""
+    """Write a page about what was fed: each table's state, the next steps, changes over time."""
     from relay.feed.command.feed_command import report
 
     report(config, out, days)
@@ -75,7 +75,7 @@ def feed_verify(
     table: Annotated[list[str] | None, typer.Option(help="SCHEMA.TABLE; may be repeated. Without: all.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare tables with the source, by ranges of keys; 1 where something differs."""
+    """Compare tables with the source, by ranges of keys; 1 if something differs."""
     from relay.feed.command.feed_command import verify
 
     raise typer.Exit(ExitCode.FINDINGS if verify(config, tuple(table or ()), as_json=json) else 0)
@@ -91,7 +91,7 @@ def feed_compact(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make larger files of small ones, and remove what only old versions have, and old changes."""
+    """Merge small files into larger ones, and remove data of old versions only, and old changes."""
     from relay.feed.command.feed_command import compact
 
     compact(config, target_mb=target_mb, keep_hours=keep_hours, changes_days=keep_changes_days, as_json=json)

@@ -1,4 +1,4 @@
-"""The commands of the relay itself: run it, set it up, ask how it is."""
+"""The commands of the relay itself: run it, set it up, show its state."""
 
 import os
 from pathlib import Path
@@ -56,7 +56,7 @@ def run(
 
 
 def _source_address(text: str, config: "Config") -> tuple[str, int]:
-    """HOST, HOST:PORT or [ADDRESS]:PORT."""
+    """Parse HOST, HOST:PORT or [ADDRESS]:PORT."""
     host, _, port = text.rpartition(":") if ":" in text and not text.endswith("]") else (text, "", "3306")
     host = host.removeprefix("[").removesuffix("]")
     if not config.sources:
@@ -68,7 +68,7 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
 
 @commands.command("check-config")
 def check_config(config: ConfigOption) -> None:
-    """Check a configuration file and name every mistake in it; try to write where the archive is to be."""
+    """Check a configuration file and name every mistake in it; try to write at the archive's future place."""
     from relay.commands.archive_place import try_archive_place
     from relay.config.memory_need import MemoryNeed
     from relay.retention.room_check import check_room
@@ -149,7 +149,7 @@ def doctor(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask source, machine and replicas what the relay needs; say what is wrong and the cure. Changes nothing there."""
+    """Check the source, this host and replicas, and print how to fix each problem. It changes nothing there."""
     from relay.doctor.doctor_command import doctor as report
 
     raise typer.Exit(report(loaded_config(config), replica or [], limit_s=timeout, strict=strict, as_json=json))

@@ -17,7 +17,7 @@ commands = typer.Typer(
 
 @commands.command("list")
 def view_list(config: ConfigOption, json: JsonOption = False) -> None:
-    """List the views: whose GTIDs, for whom, how far they are made, what stops them."""
+    """List the views: their GTIDs, target, progress, and what stops them."""
     from relay.commands.view_command import configured_views, list_views
 
     list_views(configured_views(loaded_config(config)), as_json=json)
@@ -34,7 +34,7 @@ def view_find(
     gtid: Annotated[str | None, typer.Option(metavar="UUID:NUMBER", help="Behind this transaction.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Name one place in the source's binlogs and in the view's, and the GTIDs that are executed there."""
+    """Show one place in the source's binlogs and in the view's, and the GTIDs that are executed there."""
     from relay.commands.view_command import configured_view, find_place
 
     find_place(configured_view(loaded_config(config), name), source=source, position=position, gtid=gtid, as_json=json)
@@ -79,7 +79,7 @@ def view_skip(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Leave out the transaction that the view has stopped at. The relay must be stopped; in a running one use CALL."""
+    """Leave out the transaction at which the view has stopped. The relay must be stopped; in a running one use CALL."""
     from relay.commands.view_changes import skip
     from relay.commands.view_command import configured_view
 
@@ -96,7 +96,7 @@ def view_rebuild(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove the view's files, so that the next start makes them again. The relay must be stopped."""
+    """Remove the view's files, so that the next start rebuilds them. The relay must be stopped."""
     from relay.commands.view_changes import rebuild
     from relay.commands.view_command import configured_view, next_uuid
 
@@ -107,7 +107,8 @@ def view_rebuild(
 
 @commands.command("check")
 def view_check(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
-    """List all that will stop the view in what is archived, with the ways on. Nothing is made; the relay may run."""
+    """List everything in the archive that will stop the view, with the ways to continue. Nothing is written; the relay may be
+    running."""
     from relay.commands.view_command import check_view, configured_view
 
     if check_view(configured_view(loaded_config(config), name), as_json=json):
@@ -116,7 +117,7 @@ def view_check(config: ConfigOption, name: ViewArgument, json: JsonOption = Fals
 
 @commands.command("verify")
 def view_verify(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
-    """Make the view again, in memory, and compare its files with that."""
+    """Rebuild the view in memory, and compare its files with that."""
     from relay.commands.view_command import configured_view, verify_view
 
     if verify_view(configured_view(loaded_config(config), name), as_json=json):

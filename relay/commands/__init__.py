@@ -1,1 +1,1 @@
-"""What each subcommand of binlog-relay does, apart from how it is typed."""
+"""The work of each subcommand of binlog-relay, apart from its options."""

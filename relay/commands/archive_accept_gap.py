@@ -1,4 +1,4 @@
-"""`binlog-relay archive accept-gap`: while the relay is stopped, somebody decides that it goes on behind a gap at its source."""
+"""`binlog-relay archive accept-gap`: while the relay is stopped, the operator decides that it continues after a gap at its source."""
 
 import asyncio
 import getpass
@@ -28,7 +28,7 @@ _STOP: Final = "a stopped relay whose source does not lead on"
 
 
 def accept_gap(config: Config, config_path: Path, *, to: str | None, as_json: bool) -> None:
-    """Looks at the source, writes the decision down, prints what is missing. Raises: CommandFailed."""
+    """Look at the source, write the decision down, print what is missing. Raises: CommandFailed."""
     directory = config.archive_directory
     setup_logging("error")
     if not isinstance(config.source, ServerSource):
@@ -57,7 +57,7 @@ def accept_gap(config: Config, config_path: Path, *, to: str | None, as_json: bo
 
 async def _decide(config: Config, directory: Path, to: str | None) -> AcceptedGap:
     place = parse_place(to) if to is not None else None
-    # Its lock says that no relay runs, and its recovery where the archive ends.
+    # Its lock proves that no relay runs, and its recovery determines where the archive ends.
     archive = await Archive.open(directory)
     try:
         first = first_source(config.sources, kept_chosen(archive.current.directory), None)

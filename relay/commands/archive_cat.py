@@ -15,8 +15,8 @@ from relay.packed_reads.archive_layer import layer_of
 
 
 def cat(directory: Path, name: str, out: BinaryIO) -> None:
-    """Gives `out` the file of that name, up to what the catalog knows of it. name: as `archive list` shows it. Works beside a
-    running relay. Raises: CommandFailed; OSError."""
+    """Write the file of that name to `out`, up to its end by the catalog. name: as `archive list` shows it. The relay may be running.
+    Raises: CommandFailed; OSError."""
     with archive_failures(directory):
         place, file = _found(directory, name)
         with StoredFile.open(layer_of(directory), place / file.name) as stored:
@@ -27,7 +27,7 @@ def cat(directory: Path, name: str, out: BinaryIO) -> None:
 
 
 def _found(directory: Path, name: str) -> tuple[Path, ArchivedFile]:
-    """A name that several sources used is that of the newest, unless it says which."""
+    """Return the directory and the file. A name that several sources used is that of the newest, unless it says which."""
     for number, place in reversed(begun_generations(directory)):
         catalog = Catalog.open_read_only(place / CATALOG_NAME)
         try:

@@ -40,7 +40,7 @@ PackedChecks = Callable[[Callable[[str, int], None] | None], Iterable[tuple[int,
 
 
 def list_files(directory: Path, *, as_json: bool) -> None:
-    """Prints one line a file. Works beside a running relay. Raises: CommandFailed."""
+    """Print one line a file. The relay may be running. Raises: CommandFailed."""
     with archive_failures(directory):
         generations = list_generations(directory)
         damaged = damaged_places(directory)
@@ -78,7 +78,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
 
 
 def show_ledger(directory: Path, *, as_json: bool) -> None:
-    """Prints the ledger, oldest first. Works beside a running relay. Raises: CommandFailed."""
+    """Print the ledger, oldest first. The relay may be running. Raises: CommandFailed."""
     with archive_failures(directory):
         ledger = read_ledgers(directory)
     if as_json:
@@ -92,9 +92,9 @@ def show_ledger(directory: Path, *, as_json: bool) -> None:
 
 
 def verify(directory: Path, *, deep: bool, as_json: bool, packed: PackedChecks | None = None) -> int:
-    """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed.
+    """Print what is wrong as it is found; return the number of findings. The relay may be running. Raises: CommandFailed.
 
-    packed: looks at what is packed, on the disk and in the bucket.
+    packed: checks packed files, on the disk and in the bucket.
     """
     count = 0
     with archive_failures(directory), _file_progress("verify", directory) as on_progress:
@@ -123,14 +123,15 @@ def verify(directory: Path, *, deep: bool, as_json: bool, packed: PackedChecks |
 
 
 def _finding_record(finding: ArchiveFinding) -> dict[str, object]:
-    """For JSON."""
+    """Return the finding for JSON."""
     record = asdict(finding)
     del record["advice"]
     return record
 
 
 def _view_findings(directory: Path, *, deep: bool) -> Iterator[tuple[str, ArchiveFinding]]:
-    """Of each view that is there, with its name: an archive like another. Whether it is what the archive gives: `view verify`."""
+    """Yield the findings of each existing view, with its name: it is an archive like another. `view verify` compares it with the
+    archive."""
     for catalog in sorted((directory / VIEWS_DIRECTORY).glob(f"[!.]*/{CATALOG_NAME}")):
         for _number, finding in verify_generations(catalog.parent, deep=deep):
             name = catalog.parent.name
@@ -138,7 +139,7 @@ def _view_findings(directory: Path, *, deep: bool) -> Iterator[tuple[str, Archiv
 
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
-    """Makes catalog and indexes again; prints what was found on the way. Raises: CommandFailed."""
+    """Rebuild catalog and indexes; print what was found on the way. Raises: CommandFailed."""
     with archive_failures(directory, catalog=False), _file_progress("rebuild", directory) as on_progress:
         recovered = [(number, rebuild_archive(path, on_progress)) for number, path in begun_generations(directory)]
     findings = [(number, row) for number, one in recovered for row in one.findings]
@@ -155,20 +156,20 @@ def rebuild(directory: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def archive_failures(directory: Path, *, catalog: bool = True) -> Iterator[None]:
-    """Adds the archive's directory to errors about it. catalog: whether it has to be readable.
+    """Add the archive's directory to errors about it. catalog: whether it must be readable.
 
     Raises: CommandFailed; other errors as they are.
     """
     if not directory.is_dir():
         raise CommandFailed(_no_archive(directory))
-    # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
+    # SQLite reports a database that may not be read as one that cannot be opened: that is no damage.
     for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK))[: 1 + catalog]:
         if os.access(directory, os.X_OK) and not path.exists():
             continue
         if not os.access(path, wanted):
             raise CommandFailed(_not_permitted(path))
     if not any(path.name == CATALOG_NAME or is_binlog_name(path.name) for path in directory.iterdir()):
-        # A catalog and binlogs that are both gone leave nothing either: nothing can be made again from that.
+        # An archive whose catalog and binlogs are both missing leaves nothing either: nothing can be rebuilt from that.
         raise CommandFailed(_no_archive(directory))
     try:
         yield
@@ -215,7 +216,7 @@ def time_text(timestamp: float) -> str:
 
 
 def shown_name(number: int, name: str) -> str:
-    """A file's path in the archive's directory."""
+    """Return a file's path in the archive's directory."""
     return name if number == FIRST or not name else f"{generation_path(Path(), number)}/{name}"
 
 
@@ -279,7 +280,7 @@ def _print_lines(lines: Iterator[str]) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> None:
-    """A rich table on a terminal; elsewhere a line a row, cells separated by tabs, empty cells as '-'."""
+    """Print a rich table on a terminal; elsewhere a line a row, cells separated by tabs, empty cells as '-'."""
     rows = [[printable(cell, _LONGEST_CELL) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         _print_lines("\t".join(cell or "-" for cell in row) for row in rows)
@@ -291,7 +292,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbe
     table = Table()
     for column, heading in enumerate(headings):
         longest = max(len(heading), *(len(row[column]) for row in rows)) if rows else len(heading)
-        # Only a text at the end is folded: a file name or a number over several lines can be neither read nor copied.
+        # Only a text in the last column is folded: a file name or a number over several lines can be neither read nor copied.
         table.add_column(
             heading,
             justify="right" if column in numbers else "left",

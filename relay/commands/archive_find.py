@@ -16,7 +16,7 @@ from relay.commands.outcome import CommandFailed
 
 
 def find(directory: Path, *, gtid: str | None, time: str | None, as_json: bool) -> None:
-    """Prints where the transaction is. Works beside a running relay. Raises: CommandFailed, also when there is none."""
+    """Print the place of the transaction. The relay may be running. Raises: CommandFailed, also when there is none."""
     if (gtid is None) == (time is None):
         raise CommandFailed("Write either --gtid or --time.")
     with archive_failures(directory):
@@ -44,7 +44,7 @@ def find(directory: Path, *, gtid: str | None, time: str | None, as_json: bool) 
 
 
 def _first(directory: Path, find_in: Callable[[Path], TransactionPlace | None]) -> tuple[int, TransactionPlace | None]:
-    """The oldest generation that has it, and the place."""
+    """Return the oldest generation that has it, and the place."""
     for number, path in begun_generations(directory):
         place = find_in(path)
         if place is not None:

@@ -1,4 +1,4 @@
-"""Whether an archive can be where relay.toml wants it: by making a file there, and taking it away again."""
+"""The check whether an archive can be at the place of relay.toml: it creates a file there, and removes it again."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _ELSE = "Choose another [archive] dir, or make that directory and give it to the
 
 
 def try_archive_place(directory: Path) -> None:
-    """Makes `directory` where it is missing, writes and syncs a file in it, and leaves all as it was. Blocking.
+    """Create `directory` if it is missing, write and sync a file in it, and leave all as it was. Blocking.
 
     Raises: CommandFailed, which says what was refused.
     """

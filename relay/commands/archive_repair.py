@@ -27,11 +27,10 @@ def repair(
     generation: int | None,
     as_json: bool,
 ) -> int:
-    """Prints what became of each file; returns how many could not be repaired. Raises: CommandFailed.
+    """Print the result for each file; return how many could not be repaired. Raises: CommandFailed.
 
-    names: those files; none: all that are known to be damaged. origin: a directory, HOST:PORT or the bucket's URL; None: the
-    source, then the bucket of [archive.mirror], which copies_of gives for a generation. generation: the one of the files; None: the
-    newest.
+    names: those files; none: all that are known to be damaged. origin: a directory, HOST:PORT or the bucket's URL; None: the source,
+    then the bucket of [archive.mirror], which copies_of returns for a generation. generation: the one of the files; None: the newest.
     """
     directory = config.archive_directory
     with archive_failures(directory):
@@ -72,7 +71,8 @@ def _origins(
     origin: str | None,
     copies_of: Callable[[int], Sequence[FileOrigin]],
 ) -> tuple[FileOrigin, Sequence[FileOrigin]]:
-    """Where files are fetched from, and where those that it does not give. numbers: of their generation and of the newest one."""
+    """Return the origin of files, and the further ones for those that it does not supply. numbers: of their generation and of the
+    newest one."""
     number, newest = numbers
     url = None if origin is None else bucket_url(origin)
     copies = copies_of(number)

@@ -1,4 +1,4 @@
-"""Turns what was typed for a filter into numbers."""
+"""Converts the text of a filter into numbers."""
 
 import difflib
 from datetime import UTC, date, datetime
@@ -25,7 +25,7 @@ _OFFSET_DIGITS: Final = 18
 
 
 def event_type_code(text: str) -> int:
-    """The code of an event type given by name, in any case, or by number. Raises: CommandFailed."""
+    """Return the code of an event type given by name, in any case, or by number. Raises: CommandFailed."""
     if text.isdecimal() and int(text) <= 255:
         return int(text)
     name = text.strip().upper().replace("-", "_").replace(" ", "_")
@@ -38,7 +38,7 @@ def event_type_code(text: str) -> int:
 
 
 def boundary_code(text: str) -> int:
-    """The code of a boundary type given by its first word. Raises: CommandFailed."""
+    """Return the code of a boundary type given by its first word. Raises: CommandFailed."""
     word = text.strip().lower().replace("_", " ").replace("-", " ").split(" ")[0]
     if word in _BOUNDARIES:
         return int(_BOUNDARIES[word])
@@ -46,9 +46,9 @@ def boundary_code(text: str) -> int:
 
 
 def timestamp(option: str, text: str) -> int:
-    """Seconds since the epoch from ISO 8601 (UTC unless it names an offset) or a plain number. Raises: CommandFailed.
+    """Return the seconds since the epoch from ISO 8601 (UTC unless it names an offset) or a plain number. Raises: CommandFailed.
 
-    Eight digits are a date where they can be one: as seconds they would be of 1971 at the latest, before any binlog.
+    Eight digits are a date if they can be one: as seconds they would be of 1971 at the latest, before any binlog.
     """
     if text.isdecimal() and (len(text) != _DATE_DIGITS or not _is_date(text)):
         return int(text)
@@ -71,7 +71,7 @@ def _is_date(digits: str) -> bool:
 
 
 def binlog_place(option: str, text: str) -> Position:
-    """A position given as FILE:POSITION. Raises: CommandFailed."""
+    """Return a position given as FILE:POSITION. Raises: CommandFailed."""
     file, colon, offset = text.rpartition(":")
     try:
         if colon and offset.isascii() and offset.isdecimal() and len(offset) <= _OFFSET_DIGITS:

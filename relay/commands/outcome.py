@@ -12,8 +12,8 @@ class CommandFailed(RelayError):
 
 
 def exit_code_of(error: Exception) -> ExitCode:
-    """The exit code of a command that ends with `error`."""
+    """Return the exit code of a command that ends with `error`."""
     if isinstance(error, RelayError):
         return error.exit_code
-    # Whoever calls must not take it for findings in a binlog.
+    # A caller must not take it for findings in a binlog.
     return ExitCode.WRONG_USE if isinstance(error, OSError) else ExitCode.BUG

@@ -1,4 +1,4 @@
-"""A progress bar on stderr for long work; nothing where stderr is no terminal."""
+"""A progress bar on stderr for long work; nothing if stderr is no terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def bytes_progress(title: str, total_bytes: int) -> Iterator[Callable[[int], None] | None]:
-    """Gives a function that takes the bytes done since its last call, or None where there is nobody to watch."""
+    """Yield a function that takes the bytes done since its last call, or None without a terminal."""
     if not sys.stderr.isatty() or total_bytes < 64 << 20:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`binlog-relay view skip | rebuild`: what changes a view. Both want the relay stopped, and say so where it runs."""
+"""`binlog-relay view skip | rebuild`: the changes of a view. Both require a stopped relay, and report a running one."""
 
 import getpass
 import json
@@ -45,7 +45,7 @@ from relay.view.view_skips import skip_row, skips_of
 
 
 def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
-    """Writes the decision into the ledger; the next start carries it out. Raises: CommandFailed."""
+    """Write the decision into the ledger; the next start carries it out. Raises: CommandFailed."""
     wanted = binlog_place("--at", at)
     layer = FileLayer()
     with view_failures(view):
@@ -70,9 +70,10 @@ def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
 
 
 def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool, renumber: bool = False, yes: bool = False) -> None:
-    """Removes the view's files; the next start makes them again. Raises: CommandFailed.
+    """Remove the view's files; the next start rebuilds them. Raises: CommandFailed.
 
-    next_uuid: whose GTIDs it would have then. renumber: other numbers are right, as no replica has any; is asked, but for `yes`.
+    next_uuid: the uuid of the GTIDs that it would have then. renumber: other numbers are right, as no replica has any; it must be
+    confirmed, except with `yes`.
     """
     if view.settings.gtids == "assign" and next_uuid != view.settings.uuid:
         text = (
@@ -113,7 +114,7 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool, renumber: bool =
 
 
 def _forget_numbers(view: NamedView, *, yes: bool) -> None:
-    """Asks, and writes the ledger's row: before anything is removed, so that a crash leaves the view with the numbers that it has.
+    """Ask, and write the ledger's row before anything is removed, so that a crash leaves the view with its present numbers.
 
     Raises: CommandFailed; ArchiveLocked; CatalogUnreadable; OSError.
     """
@@ -139,7 +140,7 @@ def _forget_numbers(view: NamedView, *, yes: bool) -> None:
 
 
 def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) -> ViewStop:
-    """Asks, and writes the ledger's row; returns what is left out. Raises: CommandFailed."""
+    """Ask, and write the ledger's row; return what is left out. Raises: CommandFailed."""
     stop = standing_stop(view.archive, view.directory, view.name, view.places.end()) if view.is_made else None
     if stop is None:
         raise CommandFailed(f"View {view.name} is not stopped, so there is nothing to skip.", ExitCode.FINDINGS)
@@ -163,7 +164,7 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
 
 
 def _ask(what: str) -> None:
-    """what: happens then, without a full stop. Raises: CommandFailed unless somebody says yes."""
+    """Ask for a confirmation. what: the effect, without a full stop. Raises: CommandFailed unless the answer is yes."""
     if not sys.stdin.isatty():
         raise CommandFailed(f"{what}. Add --yes.")
     sys.stderr.write(f"{what}.\nWrite yes to do it: ")
@@ -173,7 +174,7 @@ def _ask(what: str) -> None:
 
 
 def _binlogs(view: Path) -> dict[tuple[int, int], int]:
-    """The sizes of a view's binlogs by generation and number, whatever the catalogs say. Raises: OSError."""
+    """Return the sizes of a view's binlogs by generation and number, whatever the catalogs say. Raises: OSError."""
     return {
         (generation, binlog_number(path.name)): path.lstat().st_size
         for generation, directory in directories_of(view)
@@ -183,7 +184,7 @@ def _binlogs(view: Path) -> dict[tuple[int, int], int]:
 
 
 def _check_numbers(view: NamedView, files: Iterable[tuple[int, int]]) -> None:
-    """A view that is made again must number as before, and where it begins is not to depend on what was purged.
+    """Check that a rebuilt view would number as before, and that its beginning does not depend on what was purged.
 
     files: of the view, the generation of it and the number of the name. Raises: CommandFailed; PlaceUnknown.
     """
@@ -226,7 +227,7 @@ def _check_numbers(view: NamedView, files: Iterable[tuple[int, int]]) -> None:
 
 
 def _numbered(view: NamedView, generation: int, begin: Position, ledger: Sequence[LedgerRow]) -> FirstNumber | None:
-    """Which number the transaction at `begin` has in the view; None: nobody knows. Raises: CatalogUnreadable; OSError."""
+    """Return the number of the transaction at `begin` in the view; None: unknown. Raises: CatalogUnreadable; OSError."""
     wanted = FirstNumber(view.name, generation, begin, 0, {})
     known = known_numbers(ledger, view.settings)
     noted = next((one for one in reversed(known) if one.place == wanted.place and one.view == view.name), None)
@@ -241,7 +242,7 @@ def _numbered(view: NamedView, generation: int, begin: Position, ledger: Sequenc
 
 
 def _began_with(view: NamedView, file: str, files: Iterable[tuple[int, int]], ledger: Sequence[LedgerRow]) -> bool:
-    """Whether the archive's oldest file is the one that the view began with, and a view without `start` begins with."""
+    """Return whether the archive's oldest file is the one that the view began with, and a view without `start` begins with."""
     begun = begun_with(view.directory)
     if begun is not None:
         return (begun.position, begun.next_gno) == (Position(file, FIRST_EVENT), FIRST_GNO)
@@ -250,7 +251,7 @@ def _began_with(view: NamedView, file: str, files: Iterable[tuple[int, int]], le
 
 
 def _made_from(view: NamedView, generation: int) -> int:
-    """Of the source's archive; where it is not known any more, the first: to be made again helps there, too."""
+    """Return the generation of the source's archive; if it is not known any more, the first: rebuilding helps there, too."""
     with suppress(OSError):
         return made_from(generation_path(view.directory, generation), generation)
     return FIRST

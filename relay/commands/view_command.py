@@ -1,4 +1,4 @@
-"""`binlog-relay view list | find | check | verify`: tables on a terminal, plain lines, or JSON. All work beside a running relay."""
+"""`binlog-relay view list | find | check | verify`: tables on a terminal, plain lines, or JSON. The relay may be running."""
 
 import json
 import sys
@@ -33,12 +33,12 @@ from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 
 
 def configured_views(config: Config) -> list[NamedView]:
-    """All views of relay.toml. Raises: CommandFailed."""
+    """Return all views of relay.toml. Raises: CommandFailed."""
     return [_configured(config, section) for section in config.views]
 
 
 def configured_view(config: Config, name: str, *, may_differ: bool = False) -> NamedView:
-    """The one of that name. may_differ: also where its files were made with other settings. Raises: CommandFailed."""
+    """Return the one of that name. may_differ: also if its files were built with other settings. Raises: CommandFailed."""
     for section in config.views:
         if section.name == name:
             view = _configured(config, section)
@@ -51,13 +51,13 @@ def configured_view(config: Config, name: str, *, may_differ: bool = False) -> N
 
 
 def next_uuid(config: Config, name: str) -> UUID:
-    """Whose GTIDs the view would have if it were made anew. Raises: CommandFailed."""
+    """Return the uuid of the GTIDs that the view would have if it were rebuilt. Raises: CommandFailed."""
     section = next(section for section in config.views if section.name == name)
     return _settings(config.archive_directory, section, lambda source: view_settings(section, source)).uuid
 
 
 def _changed(view: NamedView) -> str | None:
-    """What differs from the settings that the view's files were made with: it is not what relay.toml says. None: nothing."""
+    """Return how relay.toml differs from the settings that the view's files were built with. None: it does not."""
     with archive_failures(view.archive):
         try:
             check_unchanged(view.directory, view.settings)
@@ -86,7 +86,7 @@ def _settings(archive: Path, section: ViewSection, make: Callable[[SourceIdentit
 
 
 def _first_source(archive: Path) -> SourceIdentity | None:
-    """Whose binlogs the archive began with."""
+    """Return the source that the archive began with."""
     catalog = Catalog.open_read_only(archive / CATALOG_NAME)
     try:
         identity, files = catalog.identity(), catalog.files()
@@ -99,7 +99,7 @@ def _first_source(archive: Path) -> SourceIdentity | None:
 
 
 def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
-    """Prints one line a view, and of each that is stopped why and the ways on. Raises: CommandFailed."""
+    """Print one line a view, and for each stopped one the reason and the ways to continue. Raises: CommandFailed."""
     facts = []
     changed = {view.name: trouble for view in views if (trouble := _changed(view)) is not None}
     for view in views:
@@ -127,7 +127,7 @@ def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
 
 
 def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:
-    """Prints the same place in the source, in the view, and by GTID. Raises: CommandFailed, also for a place that is none."""
+    """Print the same place in the source, in the view, and by GTID. Raises: CommandFailed, also for a place that does not exist."""
     if sum(given is not None for given in (source, position, gtid)) != 1:
         raise CommandFailed("Write one of --source, --position and --gtid.")
     with view_failures(view):
@@ -141,7 +141,7 @@ def find_place(view: NamedView, *, source: str | None, position: str | None, gti
 
 
 def verify_view(view: NamedView, *, as_json: bool) -> int:
-    """Makes the view once more, in memory, and prints the first difference of each file; returns how many. Raises: CommandFailed."""
+    """Rebuild the view in memory, and print the first difference of each file; return how many. Raises: CommandFailed."""
     count = left = 0
     files: list[ArchivedFile] = []
     with view_failures(view):
@@ -167,7 +167,7 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
 
 
 def check_view(view: NamedView, *, as_json: bool) -> int:
-    """Prints each stop, and the ways on; returns how many there are, with what nobody could look at. Raises: CommandFailed."""
+    """Print each stop, and the ways to continue; return their number, including what could not be checked. Raises: CommandFailed."""
     with view_failures(view):
         outlook = view_outlook(view, lambda size: bytes_progress("check", size))
     found = outlook.found
@@ -199,19 +199,19 @@ def check_view(view: NamedView, *, as_json: bool) -> int:
 
 @contextmanager
 def view_failures(view: NamedView) -> Iterator[None]:
-    """Adds the view's name to errors about it. Raises: CommandFailed; other errors as they are."""
+    """Add the view's name to errors about it. Raises: CommandFailed; other errors as they are."""
     with archive_failures(view.archive):
         try:
             yield
         except InsideTransaction as inside:
             raise CommandFailed(view.inside_text(inside), inside.exit_code) from None
-        except CatalogUnreadable as error:  # the mirror's was read before, to know what the view is
+        except CatalogUnreadable as error:  # the mirror's was read before, to determine the view's settings
             text = f"View {view.name}, {view.directory}: {error} The relay's next start makes it again, or 'view rebuild' all of it."
             raise CommandFailed(text, error.exit_code) from error
 
 
 def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
-    """A place of the source, FILE:POSITION, or of MariaDB also its gtid_slave_pos.
+    """Return a place of the source, FILE:POSITION, or of MariaDB also its gtid_slave_pos.
 
     Raises: CommandFailed; InsideTransaction; PlaceUnknown; CatalogUnreadable; OSError.
     """
@@ -224,7 +224,7 @@ def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
 
 
 def place_record(view: NamedView, place: ViewPlace, executed: GtidSet) -> dict[str, object]:
-    """For JSON."""
+    """Return the place for JSON."""
     return {
         "view": view.name,
         "source_generation": place.source_generation,
@@ -239,7 +239,7 @@ def place_record(view: NamedView, place: ViewPlace, executed: GtidSet) -> dict[s
 
 
 def stop_text(stop: ViewStop) -> str:
-    """Where, why, since when and the ways on."""
+    """Return the place, the reason, the time and the ways to continue."""
     error = f" (a replica's error {stop.reason.error})" if stop.reason.error else ""
     place = f"{stop.file}:{stop.offset}: " if stop.file else ""
     return f"{place}{stop.reason.name}{error}: {stop.reason.message} Since {time_text(stop.time)}."
@@ -258,7 +258,7 @@ def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str
 
 
 def _facts_cells(facts: ViewFacts, changed: Mapping[str, str]) -> tuple[str, ...]:
-    """changed: views whose files were made with other settings."""
+    """Return the cells of a view. changed: views whose files were built with other settings."""
     settings, made = facts.settings, facts.made
     state = facts.stop.reason.name if facts.stop is not None else "runs with the relay"
     return (

@@ -1,4 +1,4 @@
-"""`binlog-relay view seed`: what to type at a new replica of a view, for the place at which its data were copied."""
+"""`binlog-relay view seed`: the statements for a new replica of a view, for the place at which its data were copied."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ _ANY_HOST: Final = "RELAY_HOST"
 
 
 def relay_address(config: Config, view: str) -> RelayAddress:
-    """Where replicas of the view connect to, as far as the configuration says."""
+    """Return the address to which replicas of the view connect, as far as the configuration names it."""
     listen = config.listen
     host = _ANY_HOST if listen.host in _EVERYWHERE else listen.host
     user = next((account.user for account in config.accounts if account.view == view), "")
@@ -45,9 +45,9 @@ def seed(
     in_place: bool,
     as_json: bool,
 ) -> None:
-    """Prints the statements. hosts: the sources that relay.toml names. Works beside a running relay.
+    """Print the statements. hosts: the sources that relay.toml names. The relay may be running.
 
-    Raises: CommandFailed, also for a place that is none, and for a dump of another server than the source; DumpRefused.
+    Raises: CommandFailed, also for a place that does not exist, and for a dump of another server than the source; DumpRefused.
     """
     if (at is None) == (dump is None):
         raise CommandFailed("Write either --at FILE:POSITION or --dump FILE|DIRECTORY.")
@@ -69,7 +69,8 @@ def seed(
 
 
 def _doubts(view: NamedView, place: ViewPlace, taken: DumpPlace, hosts: Sequence[str]) -> list[str]:
-    """What leaves open whether the dump is of the source, and is no error by itself. Raises: CommandFailed; as `files_of`."""
+    """Return the facts that leave open whether the dump is of the source, and are no error by themselves. Raises: CommandFailed; as
+    `files_of`."""
     directory = generation_path(view.archive, place.source_generation)
     file = next((file for file in files_of(directory) if file.name == place.source.file), None)
     if file is None:
@@ -96,7 +97,7 @@ def _named(server_id: int, uuid: str) -> str:
 
 
 def _begins_file(view: NamedView, place: ViewPlace) -> bool:
-    """Whether no transaction with a number of the view's is before it in its file."""
+    """Return whether no transaction with a number of the view's is before it in its file."""
     if view.settings.gtids != "assign":
         return False
     try:

@@ -1,4 +1,4 @@
-"""The relay's configuration: relay.toml, its sections as data, and what is wrong with it."""
+"""The relay's configuration: relay.toml, its sections as data, and the problems in it."""
 
 from relay.config.http_section import HttpSection
 from relay.config.loading import load_config

@@ -1,4 +1,4 @@
-"""Collations that a view's settings name, in place of their numbers."""
+"""The collations that a view's settings name, instead of their numbers."""
 
 from relay.config.text.problems import Wrong
 from relay.view.rules.mariadb.status.source_collations import NUMBERS_BY_NAME
@@ -6,9 +6,9 @@ from relay.view.rules.mariadb.status.target_names import TARGET_NUMBERS
 
 
 def numbered_collations(table: object) -> object:
-    """`{ "utf8mb4_uca1400_ai_ci" = "utf8mb4_bin" }` with numbers in place of the names; what is no name, and no table, stays.
+    """Return `{ "utf8mb4_uca1400_ai_ci" = "utf8mb4_bin" }` with numbers in place of the names; what is no name, and no table, stays.
 
-    Raises: Wrong for a name that no server is known to have, or that is two collations; and where one is named twice.
+    Raises: Wrong for a name that no server is known to have, or that is two collations; and if one is named twice.
     """
     if not isinstance(table, dict):
         return table

@@ -16,10 +16,10 @@ from relay.config.text.toml_text import read_toml
 
 
 def load_config(path: Path) -> Config:
-    """Reads and checks a configuration file.
+    """Read and check a configuration file.
 
-    Raises: ConfigError naming every problem at once: an unreadable file, a TOML syntax error with line and column,
-    wrong or unknown keys, password forms that are missing, doubled or unreadable.
+    Raises: ConfigError naming every problem at once: an unreadable file, a TOML syntax error with line and column, wrong or unknown
+    keys, password forms that are missing, doubled or unreadable.
     """
     data = read_toml(path)
     findings = Findings()

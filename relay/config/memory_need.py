@@ -1,4 +1,4 @@
-"""How much memory a relay with this configuration needs, for `check-config` and for limits of the service manager."""
+"""The memory that a relay with this configuration needs, for `check-config` and for limits of the service manager."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,13 +13,13 @@ PROCESS_BYTES: Final = 192 << 20
 STATEMENT_BYTES: Final = 256 << 20
 """SELECTs from tables, from their rows to their answers: one at a time, and one of an admin."""
 VIEW_BYTES: Final = 192 << 20
-"""A transaction that is unpacked for a view, and what it becomes."""
+"""A transaction that is unpacked for a view, and the translated one."""
 _STEP_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
-    """In bytes. cache_bytes: of packed binlogs that are read."""
+    """The memory in bytes. cache_bytes: of packed binlogs that are read."""
 
     budget_bytes: int
     views: int
@@ -27,7 +27,7 @@ class MemoryNeed:
 
     @classmethod
     def of(cls, config: Config) -> "MemoryNeed":
-        """What this configuration needs at most."""
+        """Return what this configuration needs at most."""
         archive = config.archive
         packs = archive.tiers is not None or archive.bucket is not None
         cache = size_bytes((archive.tiers or TiersSection()).read_cache) if packs else 0
@@ -35,7 +35,7 @@ class MemoryNeed:
 
     @property
     def whole_bytes(self) -> int:
-        """All of it together."""
+        """The sum of all parts."""
         return PROCESS_BYTES + STATEMENT_BYTES + self.budget_bytes + self.views * VIEW_BYTES + self.cache_bytes
 
     @property
@@ -49,7 +49,7 @@ class MemoryNeed:
         return -(-self.high_bytes * 5 // 4 // _STEP_BYTES) * _STEP_BYTES
 
     def text(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         parts = [
             f"{self.budget_bytes // _MIB} MiB for what clients make the relay hold (memory.budget)",
             f"{PROCESS_BYTES // _MIB} MiB for the process",

@@ -1,4 +1,4 @@
-"""[memory]: how much others may make the relay hold."""
+"""[memory]: how much clients may make the relay hold."""
 
 from typing import Annotated, Final
 
@@ -18,12 +18,12 @@ def _checked_budget(text: str) -> str:
 
 
 class MemorySection(TomlSection):
-    """How much memory clients may make the relay hold."""
+    """The memory that clients may make the relay hold."""
 
     budget: Annotated[str, AfterValidator(_checked_budget)] = "512MiB"
-    """Memory for what all replicas and clients together make the relay hold: requests that have not come whole, answers that
-    they have not read, sets of GTIDs, prepared statements, variables. When it is used up, the largest connection ends: that of the
-    address that has most, of the account that has most (`memory_budget_exceeded` in the log); who holds little is left alone.
+    """Memory for what all replicas and clients together make the relay hold: requests that have not come whole, answers that they
+    have not read, sets of GTIDs, prepared statements, variables. When it is used up, the largest connection ends: that of the address
+    that has most, of the account that has most (`memory_budget_exceeded` in the log); a client that holds little is not affected.
     `check-config` says how much memory the process needs in all ([RUNNING.md](RUNNING.md#memory)). `MiB`, `GiB` or `TiB`, at least
     `"128MiB"`. Example: `"1GiB"`"""
 

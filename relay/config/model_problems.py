@@ -1,4 +1,4 @@
-"""From what pydantic says of a configuration to sentences: the key, what is wrong with it, what to write instead."""
+"""Translates pydantic's errors about a configuration into sentences: the key, what is wrong with it, what to write instead."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ _TYPE_WORDS: Final = {
 
 
 def model_problem(detail: ErrorDetails, data: Mapping[str, Any], root: type[BaseModel] = Config) -> Problem:
-    """The sentence for one of pydantic's errors; `data` is what was checked, `root` the model of the whole file."""
+    """Return the sentence for one of pydantic's errors; `data` is what was checked, `root` the model of the whole file."""
     loc = _without_tags(detail["loc"], data)
     key = _key_path(loc)
     plain = ".".join(part for part in loc if isinstance(part, str))
@@ -86,7 +86,7 @@ def model_problem(detail: ErrorDetails, data: Mapping[str, Any], root: type[Base
 
 
 def _without_tags(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> tuple[int | str, ...]:
-    """Drops the tags of unions, which pydantic puts between the keys."""
+    """Drop the tags of unions, which pydantic puts between the keys."""
     if len(loc) >= 2 and loc[0] == "source" and loc[1] in ("server", "directory"):
         loc = (loc[0], *loc[2:])
     if len(loc) >= 5 and loc[0] == OTHERS and loc[2] == "start" and loc[3] in ("word", "place", "gtid"):
@@ -115,7 +115,7 @@ def _is_secret(loc: tuple[int | str, ...]) -> bool:
 
 
 def _shown(value: object, loc: tuple[int | str, ...]) -> str:
-    """What was typed, short, as TOML writes it; nothing for secrets and for whole sections."""
+    """Return what was typed, short, as TOML writes it; nothing for secrets and for whole sections."""
     if _is_secret(loc) or isinstance(value, (dict, list, SecretStr)) or value is None:
         return ""
     if isinstance(value, bool):
@@ -133,7 +133,7 @@ def _started(source: object) -> object:
 
 
 def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseModel]) -> type[BaseModel]:
-    """The section that the last part of `loc` is, or would be, a key of. `root`: the model of the whole file."""
+    """Return the section that the last part of `loc` is, or would be, a key of. `root`: the model of the whole file."""
     model = root
     for part in loc[:-1]:
         if isinstance(part, str):
@@ -145,13 +145,13 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[Ba
 
 
 def _sections_of(model: type[BaseModel]) -> dict[str, list[type[BaseModel]]]:
-    """The sections in a section, by their keys, each with the models that it may have."""
+    """Return the sections in a section, by their keys, each with the models that it may have."""
     found = {field.alias or name: _models_in(field.annotation) for name, field in model.model_fields.items()}
     return {key: models for key, models in found.items() if models}
 
 
 def _all_sections(model: type[BaseModel], within: str = "") -> Iterator[tuple[str, list[type[BaseModel]]]]:
-    """Every section of a file with its name and the models that it may have, outer ones first."""
+    """Yield every section of a file with its name and the models that it may have, outer ones first."""
     found = {f"{within}{key}": models for key, models in _sections_of(model).items() if key != OTHERS}
     yield from found.items()
     for name, models in found.items():
@@ -166,7 +166,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _chosen(models: Sequence[type[BaseModel]], source: object) -> type[BaseModel]:
-    """Which of a section's models is meant, by what [source] has."""
+    """Return the model of a section that is meant, according to [source]."""
     kind = source.get("kind") if isinstance(source, dict) else None
     if DirectorySource in models:
         return DirectorySource if kind == "directory" else ServerSource
@@ -194,7 +194,7 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any], 
 
 
 def _range(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseModel]) -> str:
-    """The allowed range of a number, from the model itself."""
+    """Return the allowed range of a number, from the model itself."""
     low: object = None
     high: object = None
     above: object = None
@@ -212,7 +212,7 @@ def _range(loc: tuple[int | str, ...], data: Mapping[str, Any], root: type[BaseM
 
 
 def _metadata(field: FieldInfo | None) -> Iterator[object]:
-    """What is said of a field's values, and of those in `X | None`."""
+    """Yield the metadata of a field's values, and of those in `X | None`."""
     if field is not None:
         yield from field.metadata
         for one in get_args(field.annotation):

@@ -1,10 +1,9 @@
-"""docs/CONFIGURATION.md, made of the model: every key with its type, unit, default, meaning and an example.
+"""docs/CONFIGURATION.md, generated from the model: every key with its type, unit, default, meaning and an example.
 
     python -m relay.config.reference > docs/CONFIGURATION.md
 
-The meaning is the text under each key in `relay.config.sections` and the modules beside it. It is read from the source text, here
-only: the running
-relay has no use for it.
+The meaning is the text under each key in `relay.config.sections` and the modules next to it. It is read from the source text, here
+only: the running relay has no use for it.
 """
 
 import ast
@@ -174,7 +173,7 @@ _PARTS: Final = (
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     texts = _texts()
     parts = [_HEAD]
     for section in _PARTS:
@@ -191,12 +190,12 @@ def page() -> str:
 
 
 def examples() -> dict[tuple[str, str], str]:
-    """The value of each example as it stands in a file, by the names of model and key."""
+    """Return the value of each example as it is written in a file, by the names of model and key."""
     return {key: example for key, (_, example) in _texts().items()}
 
 
 def _texts() -> dict[tuple[str, str], tuple[str, str]]:
-    """Meaning and example of each key, by the names of model and key.
+    """Return meaning and example of each key, by the names of model and key.
 
     Raises: ValueError for a key of the page without a text, or without an example in it.
     """
@@ -224,7 +223,7 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _owners(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """The classes that the keys of a section are written in: its own, and those it shares with other sections."""
+    """Return the classes that the keys of a section are written in: its own, and those it shares with other sections."""
     return [one for one in model.__mro__ if issubclass(one, TomlSection) and one is not TomlSection]
 
 
@@ -242,7 +241,7 @@ def _default(value: object) -> str:
 
 
 def _type(facts: dict[str, Any]) -> str:
-    """In words, from a JSON schema."""
+    """Return the type in words, from a JSON schema."""
     if "anyOf" in facts:
         return _type(next(one for one in facts["anyOf"] if one.get("type") != "null"))
     if "$ref" in facts:

@@ -1,4 +1,4 @@
-"""What of a changed relay.toml a running relay does not take over."""
+"""The changes of relay.toml that a running relay does not take over."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,13 +6,13 @@ from typing import Any, Final
 from relay.config.sections import Config
 
 TAKEN_OVER: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
-"""Keys of [listen] that SIGHUP takes over; [[account]] and the account at each source besides."""
+"""The keys of [listen] that SIGHUP takes over; [[account]] and the account at each source besides."""
 _OF_HTTP: Final = ("hosts", "tls_cert", "tls_key", "token", "token_file", "token_env", "token_credential")
 _OF_SOURCES: Final = ("user", "password", "password_file", "password_env", "password_credential")
 
 
 def waiting_for_restart(running: Config, wanted: Config) -> list[str]:
-    """The keys, as in `listen.port`, whose new values take effect at the next start; a list of sources that is longer, shorter
+    """Return the keys, as in `listen.port`, whose new values take effect at the next start; a list of sources that is longer, shorter
     or in another order is `source`, views of which any is another are `view`."""
     before, after = _compared(running), _compared(wanted)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
@@ -24,7 +24,7 @@ def waiting_for_restart(running: Config, wanted: Config) -> list[str]:
 
 
 def _compared(config: Config) -> dict[str, object]:
-    """Each value by its key, but for those that are taken over."""
+    """Return each value by its key, except for those that are taken over."""
     found: dict[str, object] = {}
     sections: list[tuple[str, Mapping[str, Any], tuple[str, ...]]] = [
         ("archive", dict(config.archive), ()),

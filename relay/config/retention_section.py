@@ -1,4 +1,4 @@
-"""`[retention]`: until when archived binlogs are kept, and for whom longer."""
+"""`[retention]`: the time until which archived binlogs are kept, and who keeps them longer."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ Size = Annotated[str, AfterValidator(checked_size)]
 
 
 class RetentionSection(TomlSection):
-    """Which archived binlogs the relay removes by itself, the oldest first, and which it keeps all the same."""
+    """The archived binlogs that the relay removes by itself, the oldest first, and those that it keeps nevertheless."""
 
     keep_for: Time | None = None
     """A file goes when its newest event is older than this. Days (`d`) or hours (`h`). Time is counted back from the newest
@@ -24,19 +24,19 @@ class RetentionSection(TomlSection):
     """The oldest files go while the file system of the archive has less room than this, also younger ones than `keep_for`
     says. `KiB`, `MiB`, `GiB` or `TiB`. Left out: a full disk removes nothing. Example: `"50GiB"`"""
     keep_at_least: Time | None = None
-    """Files whose newest event is younger than this are not removed, whatever `keep_bytes` and `min_free` say. Days (`d`) or
-    hours (`h`). Left out: only those that somebody needs are kept from them. Example: `"2d"`"""
+    """Files whose newest event is younger than this are not removed, whatever `keep_bytes` and `min_free` say. Days (`d`) or hours
+    (`h`). Left out: only files that are still needed are protected from them. Example: `"2d"`"""
     keep_for_replicas: bool = True
-    """`true`: what a known replica has not received yet is kept, also while it is not connected. `false`: for connected ones
-    only. Example: `false`"""
+    """`true`: binlogs that a known replica has not received yet are kept, also while it is not connected. `false`: only for connected
+    ones. Example: `false`"""
     forget_replicas_after: Time = "7d"
     """A replica that has not been connected for so long, in time that the relay ran, keeps nothing any more. Days (`d`) or
     hours (`h`). Example: `"14d"`"""
     keep_for_views: bool = True
-    """`true`: what a view has not been made of yet is kept, also while the view stands stopped. `false`: a stopped view keeps
+    """`true`: binlogs that a view has not been built from yet are kept, also while the view is stopped. `false`: a stopped view keeps
     nothing, and may have to be rebuilt. Example: `false`"""
 
     @property
     def removes(self) -> bool:
-        """Whether anything is ever removed."""
+        """True if anything is ever removed."""
         return self.keep_for is not None or self.keep_bytes is not None or self.min_free is not None

@@ -1,7 +1,7 @@
 """The sections of relay.toml as data. Secrets are SecretStr: they never appear in a repr, a log line or a message.
 
-The texts under the keys are for users: `relay.config.reference` makes docs/CONFIGURATION.md of them. Each says what the key
-does, and ends with `Example:` and a value as it stands in the file.
+The texts under the keys are for users: `relay.config.reference` generates docs/CONFIGURATION.md from them. Each says what the key
+does, and ends with `Example:` and a value as it is written in the file.
 """
 
 from pathlib import Path
@@ -77,7 +77,7 @@ SERVER_ID_MAX: Final = 2**32 - 1
 
 
 class StartPosition(TomlSection):
-    """Where the first run begins: a binlog of the source and an offset at a transaction boundary."""
+    """The place where the first run begins: a binlog of the source and an offset at a transaction boundary."""
 
     file: Annotated[str, AfterValidator(checked_binlog_name)]
     """The name of a binlog of the source, without a path. Example: `"mysql-bin.000042"`"""
@@ -86,7 +86,7 @@ class StartPosition(TomlSection):
 
 
 class StartGtid(TomlSection):
-    """Where the first run begins: the source's file in which these transactions are not all contained before it."""
+    """The place where the first run begins: the source's file before which not all of these transactions are contained."""
 
     gtid: Annotated[str, AfterValidator(checked_gtids)]
     """A set of MySQL transactions, or a MariaDB position. The archive begins with the file in which a replica that has
@@ -94,7 +94,7 @@ class StartGtid(TomlSection):
 
 
 def start_tag(value: object) -> str:
-    """Which form of `start` this is, or was meant to be."""
+    """Return which form of `start` this is, or was meant to be."""
     if isinstance(value, StartGtid) or (isinstance(value, dict) and "gtid" in value):
         return "gtid"
     return "place" if isinstance(value, (dict, StartPosition)) else "word"
@@ -133,38 +133,37 @@ class ServerSource(ServerSecurity):
     """The password of this account, in clear. Write exactly one of `password`, `password_file`, `password_env`
     and `password_credential`. Example: `"secret"`"""
     password_file: PathText | None = None
-    """A file that holds the password and nothing else. A newline at its end is not part of the password. It is read
-    again for each connection. Example: `"/etc/binlog-relay/source.password"`"""
+    """A file that contains the password and nothing else. A newline at its end is not part of the password. It is read again for each
+    connection. Example: `"/etc/binlog-relay/source.password"`"""
     password_env: NonEmpty | None = None
     """The name of an environment variable that holds the password. Example: `"SOURCE_PASSWORD"`"""
     password_credential: NonEmpty | None = None
     """The name of a credential of the service that holds the password: `LoadCredential=` in the unit of systemd. Example:
     `"source.password"`"""
     start: Start = "earliest"
-    """Where an empty archive begins: with the oldest binlog of the source, with the newest, with a file, or with the
-    file for a set of GTIDs. Files are copied whole. An archive that has files goes on at its end, whatever stands
-    here. Example: `{ file = "mysql-bin.000042", position = 4 }`"""
+    """The beginning of an empty archive: the oldest binlog of the source, the newest, a file, or the file for a set of GTIDs. Files
+    are copied whole. An archive that has files continues at its end, whatever is set here. Example: `{ file = "mysql-bin.000042",
+    position = 4 }`"""
     server_id: Annotated[int, Field(ge=1, le=SERVER_ID_MAX)]
     """The server_id of the relay as a replica. No other server of this replication may have it. Example: `4242`"""
     heartbeat_period_s: Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)] = 10.0
     """The relay asks the source to send a sign of life after so long without events. It gives a connection up and
     connects again when nothing has come for three times as long. Example: `10`"""
     connect_timeout_s: Seconds = 10.0
-    """How long the relay waits for the source when it connects, logs in and asks its questions. Example: `10`"""
+    """The time that the relay waits for the source when it connects, logs in and sends its queries. Example: `10`"""
     ack: AckPolicy = "none"
     """`"synced"`: the relay is a semi-synchronous replica. The source waits with each commit until the relay has the
     transaction on stable storage (fdatasync), whatever `archive.sync` says. `"none"`: the source does not wait.
     Example: `"synced"`"""
     on_violation: ViolationPolicy = "warn"
-    """What happens when an event stands where the rules of transaction boundaries do not allow it. `"warn"`: it is
-    passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the source. Example:
-    `"stop"`"""
+    """The reaction to an event at a place where the rules of transaction boundaries do not allow it. `"warn"`: it is passed on
+    unchanged, and written to the ledger. `"stop"`: the relay stops following the source. Example: `"stop"`"""
     record_schema: bool = True
-    """Whether the relay asks the source for the columns, keys, foreign keys and engines of its tables and keeps them in
+    """`true`: the relay asks the source for the columns, keys, foreign keys and engines of its tables and stores them in
     `source-schema.jsonl`, for audits and Spark. Example: `false`"""
 
     def password_text(self) -> str:
-        """The password in clear, read from its file or variable now.
+        """Return the password in clear, read from its file or variable now.
 
         Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set.
         """
@@ -172,7 +171,7 @@ class ServerSource(ServerSecurity):
 
 
 class DirectorySource(TomlSection):
-    """The binlogs of a source that is gone, or copied from one while they grow."""
+    """The binlogs of a source that no longer exists, or copied from one while they grow."""
 
     kind: Literal["directory"]
     """Must be `"directory"`. Example: `"directory"`"""
@@ -183,53 +182,53 @@ class DirectorySource(TomlSection):
     """The directory with the binlogs. Files may grow and new ones may come: the relay follows them. Example:
     `"/var/backups/binlogs"`"""
     start: Annotated[Start, AfterValidator(_without_gtid)] = "earliest"
-    """Where an empty archive begins: with the oldest binlog, with the newest, or with a file. Example: `"earliest"`"""
+    """The beginning of an empty archive: the oldest binlog, the newest, or a file. Example: `"earliest"`"""
     poll_interval_s: Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 0.2
-    """How often the relay looks whether the files have grown. Example: `0.2`"""
+    """The interval in which the relay checks whether the files have grown. Example: `0.2`"""
     unended_files: list[Annotated[str, AfterValidator(checked_binlog_name)]] = []
-    """Files that have no Rotate or Stop at their end and get none, though their server was not started behind them: it could not write
-    the end (a full disk), or nobody has it. Without their names here the relay waits for the rest. Example: `["mysql-bin.000042"]`"""
+    """Files that have no Rotate or Stop at their end and get none, though their server was not started after them: it could not write
+    the end (a full disk), or the end is lost. Without their names here the relay waits for the rest. Example: `["mysql-bin.000042"]`"""
     on_violation: ViolationPolicy = "warn"
-    """What happens when an event stands where the rules of transaction boundaries do not allow it. `"warn"`: it is
-    passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the directory. Example:
-    `"stop"`"""
+    """The reaction to an event at a place where the rules of transaction boundaries do not allow it. `"warn"`: it is passed on
+    unchanged, and written to the ledger. `"stop"`: the relay stops following the directory. Example: `"stop"`"""
 
 
 Source = Annotated[ServerSource | DirectorySource, Field(discriminator="kind")]
 
 
 class ArchiveSection(TomlSection):
-    """Where relayed binlogs are kept and when a written byte counts."""
+    """The place where relayed binlogs are kept, and when a written byte counts."""
 
     dir: PathText
     """The directory of the archive. The binlogs of the source are in a directory of their own in it, named by
     `source.name`. Example: `"/var/lib/binlog-relay"`"""
     sync: Literal["transaction", "interval", "none"] = "interval"
-    """When written bytes are forced to the disk (fdatasync). `"transaction"`: at the end of each transaction; one sync
-    covers all that are waiting. `"interval"`: every `sync_interval_s`. `"none"`: when a file is complete, and where
-    `source.ack` needs it. Example: `"transaction"`"""
+    """The time when written bytes are forced to the disk (fdatasync). `"transaction"`: at the end of each transaction; one sync
+    covers all that are waiting. `"interval"`: every `sync_interval_s`. `"none"`: when a file is complete, and when `source.ack` needs
+    it. Example: `"transaction"`"""
     publish: Literal["written", "synced"] = "written"
-    """When replicas may see a transaction. `"written"`: when the operating system has it. `"synced"`: when it is
+    """The time from which on replicas may see a transaction. `"written"`: when the operating system has it. `"synced"`: when it is
     forced to the disk; this needs another `sync` than `"none"`. Example: `"synced"`"""
     scrub: Annotated[str, AfterValidator(checked_interval)] = "30d"
-    """Within this time everything that is archived is read once and compared with its checksums, so slowly that nobody
-    notices. Damage is said in log, ledger and `SHOW STATUS`. Days (`d`), hours (`h`) or `"off"`. Example: `"7d"`"""
+    """Within this time everything that is archived is read once and compared with its checksums, so slowly that it is not noticed.
+    Damage is reported in the log, the ledger and `SHOW STATUS`. Days (`d`), hours (`h`) or `"off"`. Example: `"7d"`"""
     sync_interval_s: Seconds = 1.0
     """The time between two syncs with `sync = "interval"`. A crash of the machine can cost about this much of the
     archive; the relay asks the source for it again. Example: `1`"""
     bucket: BucketSection | None = None
     """Object storage, as a section `[archive.bucket]`. Example: `{ url = "s3://binlogs/relay-a" }`"""
     mirror: MirrorSection | None = None
-    """Whether the bucket is kept as a second copy, as a section `[archive.mirror]`. Example: `{ interval_s = 2 }`"""
+    """The bucket as a second copy, as a section `[archive.mirror]`. Example: `{ interval_s = 2 }`"""
     encryption: EncryptionSection | None = None
     """Keys for packed binlogs, as a section `[archive.encryption]`. Example:
     `{ active = "2026-11", key = [{ id = "2026-11", env = "RELAY_KEY" }] }`"""
     tiers: TiersSection | None = None
-    """When binlogs are packed, and when they leave the disk, as a section `[archive.tiers]`. Example: `{ cold_after = "2d" }`"""
+    """The times when binlogs are packed, and when they leave the disk, as a section `[archive.tiers]`. Example: `{ cold_after = "2d"
+    }`"""
 
 
 class ListenSection(TomlSection):
-    """Where replicas connect, and how long they may take or wait."""
+    """The address at which replicas connect, and the limits of their time."""
 
     host: NonEmpty = "0.0.0.0"
     """The address at which the relay listens for replicas and clients. `"0.0.0.0"`: all IPv4 addresses, `"::"`: all
@@ -241,16 +240,16 @@ class ListenSection(TomlSection):
     replica to try again (error 1105). Keep it below the `slave_net_timeout` of the replicas. `0`: no wait. Example:
     `10`"""
     inside_transactions: InsideTransactions = "known"
-    """Which replicas may go on by file and position inside a transaction, as those do whose connection broke there.
-    `"known"`: those to which this relay was sending that transaction. `"all"`: any that asks for the place of an event, as a source
-    lets them: wanted where replicas of another relay come here when that one dies. A wrong position inside a transaction is
-    not refused then. Example: `"all"`"""
+    """The replicas that may continue by file and position inside a transaction, as those do whose connection broke there. `"known"`:
+    those to which this relay was sending that transaction. `"all"`: any that asks for the place of an event, as at a source: useful
+    if replicas of another relay come here when that one fails. A wrong position inside a transaction is not refused then. Example:
+    `"all"`"""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Most connections at the same time that have logged in, replicas and clients together. When all are taken, a connection of the
-    account that has most is closed for one of an account that has fewer; within one account the same goes for addresses. The
-    account and address that have most get error 1040. Each connection may need three file descriptors: the relay raises its own
-    limit as far as the system lets it, keeps back what the archive needs, and takes fewer connections where that does not suffice
-    (`few_descriptors` in the log). Example: `500`"""
+    account that has most is closed for one of an account that has fewer; within one account the same goes for addresses. The account
+    and address that have most get error 1040. Each connection may need three file descriptors: the relay raises its own limit as far
+    as the system lets it, keeps back what the archive needs, and takes fewer connections if that does not suffice (`few_descriptors`
+    in the log). Example: `500`"""
     admin_connections: Annotated[int, Field(ge=0, le=1000)] = 10
     """So many connections more than `max_connections`, for accounts with `admin = true` only: with all others taken, an admin still
     gets in and can end some with `KILL`. Example: `10`"""
@@ -262,15 +261,14 @@ class ListenSection(TomlSection):
     handshake_timeout_s: Seconds = 10.0
     """A connection that has not logged in after so long is closed. Example: `10`"""
     present_as: PresentAs = "source"
-    """Whose server_id and server_uuid replicas are shown. `"source"`: those of the source, so that a replica can move
-    between source and relay. `"relay"`: the own ones of the relay; not possible with a directory. Example:
-    `"source"`"""
+    """The server_id and server_uuid that replicas are shown. `"source"`: those of the source, so that a replica can move between
+    source and relay. `"relay"`: the own ones of the relay; not possible with a directory. Example: `"source"`"""
     version: Annotated[str, AfterValidator(checked_version)] | None = None
-    """The server version that replicas and clients are told. Left out: the version of the source. From 5.6.2 to 9;
-    only a version with `MariaDB` in it may begin with 10 or more. Example: `"5.7.44-log"`"""
+    """The server version that replicas and clients are shown. Left out: the version of the source. From 5.6.2 to 9; only a version
+    with `MariaDB` in it may begin with 10 or more. Example: `"5.7.44-log"`"""
     demand_acks: bool = False
-    """`true`: replicas with semi-synchronous replication are asked to acknowledge transactions. The relay shows what
-    they say (`SHOW STATUS`, `SHOW PROCESSLIST`), and holds nothing back for it. Example: `true`"""
+    """`true`: replicas with semi-synchronous replication are asked to acknowledge transactions. The relay shows their answers (`SHOW
+    STATUS`, `SHOW PROCESSLIST`), and holds nothing back for them. Example: `true`"""
     tls_cert: PathText | None = None
     """PEM file with the certificate of the relay, and those between it and the authority. With `tls_key` it switches
     TLS on. SIGHUP reads it again. Example: `"/etc/binlog-relay/server-cert.pem"`"""
@@ -283,16 +281,16 @@ class ListenSection(TomlSection):
     """So many failed logins from one address block this address for `login_block_s` (error 1129). `0`: never. SIGHUP
     takes a new value over. Example: `20`"""
     login_block_s: Seconds = 60.0
-    """How long an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
+    """The time for which an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
 
     @property
     def descriptors(self) -> Descriptors:
-        """What connections of each kind there may be, where the system gives enough descriptors."""
+        """The connections of each kind that are allowed, if the system grants enough descriptors."""
         return Descriptors(self.max_connections, self.admin_connections, self.max_unauthenticated)
 
 
 class ViewStartPlace(TomlSection):
-    """Where a view begins that does not begin with the archive."""
+    """The start of a view that does not begin with the archive."""
 
     file: Annotated[str, AfterValidator(checked_binlog_name)]
     """The name of a binlog of the source, without a path. Example: `"mysql-bin.000042"`"""
@@ -304,80 +302,77 @@ class ViewStartPlace(TomlSection):
 
 
 def view_start_tag(value: object) -> str:
-    """Which form of a view's `start` this is, or was meant to be."""
+    """Return which form of a view's `start` this is, or was meant to be."""
     return "place" if isinstance(value, (dict, ViewStartPlace)) else "word"
 
 
 class ViewSection(TomlSection):
-    """A second set of binlogs, made from the archive: with GTIDs, or for replicas of another version."""
+    """A second set of binlogs, built from the archive: with GTIDs, or for replicas of another version."""
 
     # `for` cannot be a name here, and `target` is none in the file.
     model_config = ConfigDict(populate_by_name=False)
 
     name: Annotated[str, AfterValidator(checked_view_name)]
-    """What the view is called in `account.view`, in commands and in the log, and its directory in the archive
+    """The name of the view in `account.view`, in commands and in the log, and of its directory in the archive
     (`<source>/views/<name>`): 1 to 64 letters, digits, `_`, `-` or `.`. Example: `"gtid"`"""
     gtids: GtidPolicy = "assign"
-    """`"assign"`: each transaction that has no GTID gets one, of `uuid`, numbered without holes. `"anonymous"`: it gets
-    an event that says that it has none, as MySQL from 5.7 on writes. `"keep"`: as the source wrote it. A transaction
-    that has a GTID keeps it, but in an anonymous view of a source that is newer than the replicas: those have no other
-    way to follow with gtid_mode=OFF. Example: `"assign"`"""
+    """`"assign"`: each transaction that has no GTID gets one, of `uuid`, numbered without holes. `"anonymous"`: it gets an event that
+    says that it has none, as MySQL from 5.7 on writes. `"keep"`: as the source wrote it. A transaction that has a GTID keeps it,
+    except in an anonymous view of a source that is newer than the replicas: those have no other way to follow with gtid_mode=OFF.
+    Example: `"assign"`"""
     uuid: Annotated[str, AfterValidator(checked_uuid)] | None = None
-    """Whose GTIDs are assigned. Left out: one that is made of the server_id and the server_uuid of the source, so that
-    each relay of that source hands out the same; `binlog-relay view list` shows it. Not that of any server. Example:
+    """The uuid of the assigned GTIDs. Left out: one that is derived from the server_id and the server_uuid of the source, so that
+    each relay of that source assigns the same; `binlog-relay view list` shows it. It must not be that of any server. Example:
     `"6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2"`"""
     target: Annotated[str, Field(alias="for"), AfterValidator(checked_target)] = "mysql-9.7"
-    """The version of the replicas that read the view. It decides what has to be translated, and what stops the view
-    because it cannot be. `"mysql-5.5"`, `"mysql-5.6"`, `"mysql-5.7"`, `"mysql-8.0"`, `"mysql-8.4"` or `"mysql-9.7"`.
-    Example: `"mysql-9.7"`"""
+    """The version of the replicas that read the view. It decides what must be translated, and what stops the view because it cannot
+    be. `"mysql-5.5"`, `"mysql-5.6"`, `"mysql-5.7"`, `"mysql-8.0"`, `"mysql-8.4"` or `"mysql-9.7"`. Example: `"mysql-9.7"`"""
     dependencies: DependencyPolicy = "serial"
-    """Which transactions a replica may apply at the same time. `"serial"`: those of which the source itself says it; before MySQL
-    5.7 no source does. `"writeset"`: also those that change no row in common, as far as the keys of the source's tables are known.
-    For replicas from MySQL 5.7 on. Example: `"writeset"`"""
+    """The transactions that a replica may apply in parallel. `"serial"`: those that the source itself marks so; before MySQL 5.7 no
+    source does. `"writeset"`: also those that change no row in common, as far as the keys of the source's tables are known. For
+    replicas from MySQL 5.7 on. Example: `"writeset"`"""
     engines: EnginePolicy = "keep"
-    """`"innodb"`: tables without transactions (MyISAM, MEMORY and others) become InnoDB on the replicas. What such a
-    table keeps of a transaction that is rolled back, the replica's does not. `"keep"`: as at the source. Example:
-    `"innodb"`"""
+    """`"innodb"`: tables without transactions (MyISAM, MEMORY and others) become InnoDB on the replicas. Such a table keeps changes
+    of a transaction that is rolled back, the replica's does not. `"keep"`: as at the source. Example: `"innodb"`"""
     account_statements: AccountStatementPolicy = "skip"
-    """CREATE USER, GRANT and other statements about accounts, which a newer server may not understand. `"skip"`: a
-    transaction without statements stands in their place. `"keep"`: they are sent. Example: `"skip"`"""
+    """CREATE USER, GRANT and other statements about accounts, which a newer server may not understand. `"skip"`: a transaction
+    without statements replaces them. `"keep"`: they are sent. Example: `"skip"`"""
     explicit_defaults_for_timestamp: bool = False
-    """The variable of that name at the source, where its binlogs do not say it: before MySQL 8.0. It decides what
-    TIMESTAMP columns become that say nothing of NULL. Example: `true`"""
+    """The variable of that name at the source, if its binlogs do not contain it: before MySQL 8.0. It decides about TIMESTAMP columns
+    without NULL or NOT NULL. Example: `true`"""
     collations: Annotated[dict[str, int], BeforeValidator(numbered_collations), AfterValidator(checked_collations)] = {}
-    """For a source that is newer than the replicas, or a MariaDB: in place of which collation of the source which one of the
-    replicas is named, by name or number. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows those of a MySQL;
-    for a MariaDB's own there are [defaults](VIEWS.md#collations-of-a-mariadb).
-    Example: `{ 255 = 45, utf8mb4_uca1400_ai_ci = "utf8mb4_bin" }`"""
+    """For a source that is newer than the replicas, or a MariaDB: the replicas' collation for a collation of the source, by name or
+    number. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows those of a MySQL; for a MariaDB's own there are
+    [defaults](VIEWS.md#collations-of-a-mariadb). Example: `{ 255 = 45, utf8mb4_uca1400_ai_ci = "utf8mb4_bin" }`"""
     known_engines: Annotated[dict[str, NonEmpty], AfterValidator(checked_engines)] = {}
-    """The engines of tables that were made before the archive begins, where a rule must know them: `"*"` stands for all others.
-    The binlogs tell the engines of later ones. Example: `{ "shop.visits" = "MyISAM", "*" = "InnoDB" }`"""
+    """The engines of tables that were created before the archive begins, if a rule must know them: `"*"` stands for all others. The
+    binlogs contain the engines of later ones. Example: `{ "shop.visits" = "MyISAM", "*" = "InnoDB" }`"""
     foreign_keys: ForeignKeyPolicy = "server"
-    """Who carries out foreign keys on replicas from MySQL 9.6 on. `"server"`: the server, as is the default there; what it does
-    otherwise than the source stops the view. `"innodb"`: InnoDB, as at a source before 9.6: all replicas of the view have
+    """The layer that enforces foreign keys on replicas from MySQL 9.6 on. `"server"`: the server, as is the default there; where it
+    behaves differently from the source, the view stops. `"innodb"`: InnoDB, as at a source before 9.6: all replicas of the view have
     `innodb_native_foreign_keys = ON` in their my.cnf. Example: `"innodb"`"""
     plain_tables: Annotated[list[NonEmpty], AfterValidator(checked_plain_tables)] = []
-    """Tables that were made before the archive begins, to whose rows no other table refers with ON DELETE CASCADE or SET NULL, and
-    which have no DELETE trigger: the view need not stop where rows of theirs are replaced. `"*"` stands for all of them. The binlogs
-    tell it of later ones. Of a MariaDB source also: whose statements mean the same on the replicas (no UUID, INET4, INET6, system
-    versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
+    """Tables that were created before the archive begins, to whose rows no other table refers with ON DELETE CASCADE or SET NULL, and
+    which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` stands for all of them. The binlogs tell
+    this for later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID, INET4, INET6,
+    system versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
     json_columns: JsonPolicy = "longtext"
-    """Of a MariaDB source: what columns of type JSON become, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same bytes.
-    `"binary"`: JSON of MySQL: the same documents, written otherwise, and what MySQL takes for no JSON stops the view.
-    Example: `"binary"`"""
+    """For a MariaDB source: the type that columns of type JSON get, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same
+    bytes. `"binary"`: JSON of MySQL: the same documents in another encoding; a text that MySQL does not accept as JSON stops the
+    view. Example: `"binary"`"""
     known_kinds: Annotated[dict[str, TableKind], AfterValidator(checked_kinds)] = {}
-    """Of a MariaDB source: which tables that were made before the archive begins are sequences, where that cannot be told from their
-    rows. Example: `{ "shop.numbers" = "sequence" }`"""
+    """For a MariaDB source: the tables created before the archive begins that are sequences, if their rows do not tell. Example: `{
+    "shop.numbers" = "sequence" }`"""
     start: Annotated[
         Annotated[Literal["earliest"], Tag("word")] | Annotated[ViewStartPlace, Tag("place")],
         Discriminator(view_start_tag),
     ] = "earliest"
-    """Where the view begins: with the oldest binlog of the archive, or at a place, with the number that a former relay,
-    or another one, gave there. Example: `{ file = "mysql-bin.000042", position = 4, next = 1000001 }`"""
+    """The start of the view: the oldest binlog of the archive, or a place, with the number that a former relay, or another one,
+    assigned there. Example: `{ file = "mysql-bin.000042", position = 4, next = 1000001 }`"""
 
     @property
     def collation_numbers(self) -> dict[int, int]:
-        """`collations`, by number."""
+        """The `collations` by number."""
         return {int(source): target for source, target in self.collations.items()}
 
 
@@ -392,7 +387,7 @@ class Account(TomlSection):
     `password_credential` and `password_hash`.
     Example: `"secret"`"""
     password_file: PathText | None = None
-    """A file that holds the password and nothing else. A newline at its end is not part of the password. Example:
+    """A file that contains the password and nothing else. A newline at its end is not part of the password. Example:
     `"/etc/binlog-relay/replica.password"`"""
     password_env: NonEmpty | None = None
     """The name of an environment variable that holds the password. Example: `"REPLICA_PASSWORD"`"""
@@ -407,12 +402,12 @@ class Account(TomlSection):
     """The only authentication plugin that this account may use. Left out: the client chooses; with `password_hash`,
     the plugin of the hash. Example: `"caching_sha2_password"`"""
     host: Annotated[NonEmpty, AfterValidator(checked_host)] = "%"
-    """From where this account may log in: `%` (everywhere), an address, `localhost`, a network as `10.0.0.0/24` or
-    `10.0.0.0/255.255.255.0`, or a pattern as `10.0.%`. Names are not looked up. Of several accounts of a user the
-    one with the most specific host counts. Example: `"10.0.0.0/24"`"""
+    """The hosts from which this account may log in: `%` (everywhere), an address, `localhost`, a network as `10.0.0.0/24` or
+    `10.0.0.0/255.255.255.0`, or a pattern as `10.0.%`. Names are not looked up. Of several accounts of a user the one with the most
+    specific host counts. Example: `"10.0.0.0/24"`"""
     markers: Markers = "tbm"
-    """What is in the event headers that this account is sent. `"tbm"`: the boundaries of transactions. `"edges"`:
-    those of statements too, in another form. `"strip"`: the bytes of the source, unchanged. Example: `"strip"`"""
+    """The marks in the event headers that this account is sent. `"tbm"`: the boundaries of transactions. `"edges"`: those of
+    statements too, in another form. `"strip"`: the bytes of the source, unchanged. Example: `"strip"`"""
     view: NonEmpty | None = None
     """The `name` of a `[[view]]`: it is all that this account sees, with its own files, positions and GTIDs. Left out:
     the binlogs of the source. Example: `"gtid"`"""
@@ -428,14 +423,14 @@ class Account(TomlSection):
     """`true`: the client must also show a certificate that `listen.tls_client_ca` has signed. Example: `true`"""
 
     def password_text(self) -> str | None:
-        """The password in clear, read from its file or variable now; None when only its hash is known.
+        """Return the password in clear, read from its file or variable now; None when only its hash is known.
 
         Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set.
         """
         return password_text(self.password, self.password_file, self.password_env, self.password_credential)
 
     def credentials(self) -> Credentials:
-        """What a login is checked with.
+        """Return what a login is checked with.
 
         Raises: as `password_text`.
         """
@@ -445,14 +440,13 @@ class Account(TomlSection):
 
 
 class FailoverSection(TomlSection):
-    """Whether another [[source]] is taken when the one that is followed cannot be reached, and after how long."""
+    """The automatic change to another [[source]] when the one that is followed cannot be reached, and the time until then."""
 
     mode: FailoverMode = "manual"
-    """`"automatic"`: when the source could not be reached for `after_s`, the first other `[[source]]` that has all
-    that the archive has is taken. `"manual"`: the log says which of them would do, and nothing changes. Example:
-    `"manual"`"""
+    """`"automatic"`: when the source could not be reached for `after_s`, the first other `[[source]]` that has all that the archive
+    has is taken. `"manual"`: the log names those that qualify, and nothing changes. Example: `"manual"`"""
     after_s: Annotated[float, Field(ge=1, le=86400, allow_inf_nan=False)] = 60.0
-    """How long the source must be out of reach. Example: `60`"""
+    """The time for which the source must be unreachable. Example: `60`"""
 
 
 class Config(TomlSection):
@@ -474,28 +468,28 @@ class Config(TomlSection):
 
     @property
     def http_tls(self) -> ServerTls | None:
-        """The same for HTTP."""
+        """The TLS for HTTP, likewise."""
         return self._http_tls
 
     @property
     def server_tls(self) -> ServerTls | None:
-        """What replicas are offered, made from the files as they were when the configuration was read; None: no TLS."""
+        """The TLS that replicas are offered, created from the files as they were when the configuration was read; None: no TLS."""
         return self._server_tls
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What works but should be changed."""
+        """The settings that work but should be changed."""
         return self._warnings
 
     def remember(
         self, warnings: tuple[Problem, ...], server_tls: ServerTls | None, http_tls: ServerTls | None = None
     ) -> None:
-        """What was found besides when it was read."""
+        """Store what else was found when it was read."""
         self._warnings, self._server_tls, self._http_tls = warnings, server_tls, http_tls
 
     @property
     def sources(self) -> tuple[ServerSource, ...]:
-        """All that may be followed, in the order of preference; none where the source is a directory."""
+        """All sources that may be followed, in the order of preference; none if the source is a directory."""
         return (self.source, *self.others) if isinstance(self.source, ServerSource) else ()
 
     @property

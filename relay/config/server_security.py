@@ -1,4 +1,4 @@
-"""How a server that we log in to proves to be itself: the same keys in every section that names one."""
+"""The identity check of a server that the relay logs in to: the same keys in every section that names one."""
 
 from typing import Literal
 
@@ -9,19 +9,19 @@ SslMode = Literal["disabled", "preferred", "required", "verify_ca", "verify_iden
 
 
 class ServerSecurity(TomlSection):
-    """TLS to a server, and what its password may be entrusted to."""
+    """TLS to a server, and the conditions for sending it the password."""
 
     ssl_mode: SslMode = "preferred"
-    """TLS to the server. `"disabled"`: never. `"preferred"`: if the server offers it. `"required"`: always, any
-    certificate. `"verify_ca"`: the certificate must be in `ssl_ca`, or be signed by one of those there. `"verify_identity"`:
-    it must also name `host`. Only the last two stop somebody who sits between; with the others the password itself is
-    given to nobody (see [SOURCE.md](SOURCE.md#the-password)). Example: `"verify_ca"`"""
+    """TLS to the server. `"disabled"`: never. `"preferred"`: if the server offers it. `"required"`: always, any certificate.
+    `"verify_ca"`: the certificate must be in `ssl_ca`, or be signed by one of those there. `"verify_identity"`: it must also name
+    `host`. Only the last two stop an attacker in the middle; with the others the password itself is not sent (see
+    [SOURCE.md](SOURCE.md#the-password)). Example: `"verify_ca"`"""
     ssl_ca: PathText | None = None
     """PEM file of the authority that signed the certificate of the server, or that certificate itself, for `"verify_ca"`
     and `"verify_identity"`. MySQL keeps its own as `ca.pem` in its data directory. `"verify_identity"` takes the authorities of
     the system where this is left out. Example: `"/etc/binlog-relay/source-ca.pem"`"""
     ssl_cert: PathText | None = None
-    """PEM file with the certificate of the relay, where the server asks for one. Needs `ssl_key`. Example:
+    """PEM file with the certificate of the relay, if the server asks for one. It needs `ssl_key`. Example:
     `"/etc/binlog-relay/client-cert.pem"`"""
     ssl_key: PathText | None = None
     """PEM file with the key of `ssl_cert`. Example: `"/etc/binlog-relay/client-key.pem"`"""

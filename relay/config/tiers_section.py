@@ -1,4 +1,5 @@
-"""`[archive.bucket]`, `[archive.mirror]`, `[archive.encryption]`, `[archive.tiers]`: where binlogs go, and how they are kept there."""
+"""`[archive.bucket]`, `[archive.mirror]`, `[archive.encryption]`, `[archive.tiers]`: where binlogs are moved, and how they are stored
+there."""
 
 import os
 from pathlib import Path
@@ -29,15 +30,15 @@ def _checked_bucket(text: str) -> str:
 
 
 class BucketSection(TomlSection):
-    """Object storage that binlogs go to. What it needs to log in and is left out comes from the environment
-    (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_KEY`, …), else from
-    the role of the machine in its cloud."""
+    """Object storage for binlogs. Login data that is left out comes from the environment (`AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_KEY`, …), else from the role of the machine in
+    its cloud."""
 
     url: Annotated[str, AfterValidator(_checked_bucket)]
     """Bucket and folder, for this archive alone: `s3://`, `gs://` (Google), `az://` (Azure: container and folder) or, for trials,
-    `file:///directory` (made with mode 0750 where it is missing). Example: `"s3://binlogs/relay-a"`"""
+    `file:///directory` (created with mode 0750 if it is missing). Example: `"s3://binlogs/relay-a"`"""
     endpoint: NonEmpty | None = None
-    """Where the storage is, unless it is that of Amazon, Google or Azure. Example: `"https://minio.example:9000"`"""
+    """The address of the storage, unless it is that of Amazon, Google or Azure. Example: `"https://minio.example:9000"`"""
     region: NonEmpty | None = None
     """The region of the bucket (S3). Example: `"eu-central-1"`"""
     access_key_id: NonEmpty | None = None
@@ -45,12 +46,12 @@ class BucketSection(TomlSection):
     secret_key_file: PathText | None = None
     """A file with the secret of that key. Example: `"/etc/binlog-relay/bucket.secret"`"""
     secret_key_credential: NonEmpty | None = None
-    """Or a credential of systemd's with it. Example: `"bucket-secret"`"""
+    """Instead of the file, a credential of systemd with it. Example: `"bucket-secret"`"""
     credentials_file: PathText | None = None
     """The JSON file of a service account (Google). Example: `"/etc/binlog-relay/google.json"`"""
 
     def options(self) -> StoreOptions:
-        """How it is opened."""
+        """Return how it is opened."""
         secret = self.secret_key_file
         if self.secret_key_credential is not None:
             secret = Path(os.environ.get(CREDENTIALS, "/run/credentials")) / self.secret_key_credential
@@ -68,18 +69,18 @@ class MirrorSection(TomlSection):
     """The bucket of `[archive.bucket]` is kept as a second copy of the whole archive while the relay runs."""
 
     interval_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 2.0
-    """What is published goes to the bucket as a part of its file so long after the part before it at the latest, while the bucket
-    answers. About so much is lost with the relay's disk. Example: `10`"""
+    """The longest time after which what is published goes to the bucket as the next part of its file, while the bucket answers. About
+    so much is lost with the relay's disk. Example: `10`"""
     keep_until_copied: bool = True
-    """`keep_for` and `keep_bytes` of `[retention]` remove no binlog that the bucket has not yet, unless the disk has less room than 5 %
-    of its size, or 20 GiB. `min_free` and PURGE do not wait. Example: `false`"""
+    """`keep_for` and `keep_bytes` of `[retention]` remove no binlog that is not in the bucket yet, unless the disk has less room than
+    5 % of its size, or 20 GiB. `min_free` and PURGE do not wait. Example: `false`"""
 
 
 class EncryptionKey(TomlSection):
-    """A key of 32 bytes, for packed binlogs. `openssl rand -hex 32` makes one. Give one of `file`, `env` and `credential`."""
+    """A key of 32 bytes, for packed binlogs. `openssl rand -hex 32` generates one. Give one of `file`, `env` and `credential`."""
 
     id: Annotated[str, Field(min_length=1, max_length=64)]
-    """Its name, which stands in the files that are encrypted with it. Example: `"2026-11"`"""
+    """Its name, which is stored in the files that are encrypted with it. Example: `"2026-11"`"""
     file: PathText | None = None
     """A file with the key. Example: `"/etc/binlog-relay/2026-11.key"`"""
     env: NonEmpty | None = None
@@ -88,7 +89,7 @@ class EncryptionKey(TomlSection):
     """A credential of systemd's with it. Example: `"relay-key-2026-11"`"""
 
     def source(self) -> KeySource:
-        """Where it is read."""
+        """Return the place where it is read."""
         return KeySource(self.id, None if self.file is None else str(self.file), self.env, self.credential)
 
 
@@ -104,7 +105,7 @@ class EncryptionSection(TomlSection):
 
 
 class TiersSection(TomlSection):
-    """When binlogs are packed, and when they leave the disk. The oldest go first; the newest file stays as it is."""
+    """The times when binlogs are packed, and when they leave the disk. The oldest go first; the newest file stays as it is."""
 
     cold_after: Time | None = None
     """A file is packed when its newest event is older than this. Days (`d`) or hours (`h`), counted back from the newest event in
@@ -119,13 +120,13 @@ class TiersSection(TomlSection):
     """The oldest packed files go to the bucket while those on the disk take more bytes than this, as packed. `KiB`, `MiB`, `GiB` or
     `TiB`. Left out: size moves nothing there. Example: `"100GiB"`"""
     level: Annotated[int, Field(ge=1, le=19)] = 3
-    """How hard zstd tries. Example: `1`"""
+    """The compression level of zstd. Example: `1`"""
 
     read_cache: Size = "256MiB"
-    """Memory for what was read of packed files last, and ahead of those who read them: shared by all replicas. `MiB`, `GiB` or `TiB`.
+    """Memory for the parts of packed files that were read last, or are read ahead: shared by all replicas. `MiB`, `GiB` or `TiB`.
     Example: `"1GiB"`"""
 
     @property
     def moves_to_bucket(self) -> bool:
-        """Whether anything ever goes there."""
+        """True if anything is ever moved there."""
         return self.object_after is not None or self.cold_bytes is not None

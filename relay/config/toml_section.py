@@ -1,4 +1,4 @@
-"""What all sections of relay.toml have in common."""
+"""The common base of all sections of relay.toml."""
 
 from pydantic import BaseModel, ConfigDict
 

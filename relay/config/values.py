@@ -31,7 +31,7 @@ PathText = Annotated[Path, Field(strict=False)]
 
 
 def checked_printable(text: str) -> str:
-    """A name that logs, pages and terminals show."""
+    """Check a name that logs, pages and terminals show."""
     if not text.isprintable():
         raise Wrong("this has characters that cannot be seen", "Write it without control characters and line ends")
     return text
@@ -40,7 +40,7 @@ def checked_printable(text: str) -> str:
 NonEmpty = Annotated[str, Field(min_length=1), AfterValidator(checked_printable)]
 HostName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(checked_printable)]
 UserName = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(checked_printable)]
-"""128 characters: what MariaDB has; MySQL has 32."""
+"""128 characters are MariaDB's limit; MySQL's is 32."""
 
 
 _INTERVAL = re.compile(r"([1-9][0-9]{0,4})([hd])")
@@ -48,20 +48,20 @@ _UNIT_S: Final = {"h": 3600.0, "d": 86400.0}
 
 
 def checked_interval(text: str) -> str:
-    """Hours or days, or never."""
+    """Check hours or days, or never."""
     if text != "off" and _INTERVAL.fullmatch(text) is None:
         raise Wrong("this is no time between two checks", 'Write such as "30d" (days) or "12h" (hours), or "off"')
     return text
 
 
 def interval_s(text: str) -> float | None:
-    """Seconds of what `checked_interval` let pass; None: never."""
+    """Return the seconds of what `checked_interval` accepted; None: never."""
     match = _INTERVAL.fullmatch(text)
     return float(match[1]) * _UNIT_S[match[2]] if match is not None else None
 
 
 def checked_source_name(name: str) -> str:
-    """The name of the source's directory in the archive. Raises: Wrong, as all of these do."""
+    """Check the name of the source's directory in the archive. Raises: Wrong, as all of these do."""
     # It becomes a directory: a path in it would put the archive outside the archive directory.
     if _DIRECTORY_NAME.fullmatch(name) is None:
         raise Wrong(
@@ -72,12 +72,12 @@ def checked_source_name(name: str) -> str:
 
 
 def checked_view_name(name: str) -> str:
-    """The name of a view, and of its directory in the source's."""
+    """Check the name of a view, and of its directory in the source's."""
     return checked_source_name(name)
 
 
 def checked_target(text: str) -> str:
-    """Whose replicas a view is for."""
+    """Check the version of the replicas that a view is for."""
     if text not in TARGETS:
         *most, last = (f'"{target}"' for target in TARGETS)
         raise Wrong("no view can be made for such replicas", f"Write {', '.join(most)} or {last}")
@@ -85,7 +85,7 @@ def checked_target(text: str) -> str:
 
 
 def checked_uuid(text: str) -> str:
-    """A uuid as servers write it, not all zeros."""
+    """Check a uuid as servers write it, not all zeros."""
     with contextlib.suppress(ValueError):
         uuid = UUID(text)
         if uuid.int and str(uuid) == text.lower():
@@ -94,7 +94,7 @@ def checked_uuid(text: str) -> str:
 
 
 def checked_engines(table: Mapping[str, str]) -> dict[str, str]:
-    """Engines by schema.table, or by * for all others."""
+    """Check engines by schema.table, or by * for all others."""
     for name in table:
         schema, dot, rest = name.partition(".")
         if name != "*" and not (schema and dot and rest):
@@ -103,7 +103,7 @@ def checked_engines(table: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked_kinds(table: Mapping[str, TableKind]) -> dict[str, TableKind]:
-    """Kinds by schema.table."""
+    """Check kinds by schema.table."""
     for name in table:
         schema, dot, rest = name.partition(".")
         if not (schema and dot and rest):
@@ -115,7 +115,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?|\[?[
 
 
 def checked_host_names(names: Sequence[str]) -> list[str]:
-    """Names as a browser's address has them, without scheme, port and path. Raises: Wrong."""
+    """Check names as in a browser's address, without scheme, port and path. Raises: Wrong."""
     for name in names:
         if _HOST_NAME.fullmatch(name) is None:
             raise Wrong(
@@ -125,7 +125,7 @@ def checked_host_names(names: Sequence[str]) -> list[str]:
 
 
 def checked_plain_tables(names: Sequence[str]) -> list[str]:
-    """schema.table, or * for all others."""
+    """Check schema.table, or * for all others."""
     for name in names:
         schema, dot, rest = name.partition(".")
         if name != "*" and not (schema and dot and rest):
@@ -134,7 +134,7 @@ def checked_plain_tables(names: Sequence[str]) -> list[str]:
 
 
 def checked_collations(table: Mapping[str, int]) -> dict[str, int]:
-    """Numbers of collations by numbers of others, which are keys in the file."""
+    """Check numbers of collations by numbers of others, which are keys in the file."""
     for source, target in table.items():
         if not source.isascii() or not source.isdecimal():
             raise Wrong(f'"{source[:40]}" is no number of a collation', "Write such as { 255 = 45 }")
@@ -147,7 +147,7 @@ def checked_collations(table: Mapping[str, int]) -> dict[str, int]:
 
 
 def checked_binlog_name(name: str) -> str:
-    """A binlog of the source."""
+    """Check the name of a binlog of the source."""
     try:
         binlog_number(name)
     except Malformed:
@@ -156,11 +156,11 @@ def checked_binlog_name(name: str) -> str:
 
 
 def checked_version(version: str) -> str:
-    """What every generation of replicas accepts in a greeting.
+    """Check a version that every generation of replicas accepts in a greeting.
 
-    MySQL up to 5.7 refuses a first digit below 3, later ones a major below 5; before 5.6.2 there were no checksums, and
-    a MariaDB replica stops where such a source sends format descriptions that know of them. The longest version of a
-    server has 59 characters. MariaDB's own greets with 5.5.5- where its replicas need that.
+    MySQL up to 5.7 refuses a first digit below 3, later ones a major below 5; before 5.6.2 there were no checksums, and a MariaDB
+    replica stops if such a source sends format descriptions that know of them. The longest version of a server has 59 characters.
+    MariaDB's own greets with 5.5.5- where its replicas need that.
     """
     plain = plain_version(version)
     match = _VERSION.match(plain)
@@ -180,7 +180,7 @@ def checked_version(version: str) -> str:
 
 
 def checked_hash(value: SecretStr) -> SecretStr:
-    """A password's hash as a server stores it."""
+    """Check a password's hash as a server stores it."""
     try:
         Credentials.from_stored(value.get_secret_value())
     except ValueError:
@@ -194,7 +194,7 @@ def checked_hash(value: SecretStr) -> SecretStr:
 
 
 def checked_host(text: str) -> str:
-    """From where an account may log in."""
+    """Check the hosts from which an account may log in."""
     try:
         HostPattern.parse(text)
     except ValueError as error:
@@ -205,7 +205,7 @@ def checked_host(text: str) -> str:
 
 
 def checked_gtids(text: str) -> str:
-    """A set of GTIDs, not empty."""
+    """Check a set of GTIDs that is not empty."""
     for read in (GtidSet.from_text, GtidPosition.from_text):
         with contextlib.suppress(Malformed):
             if read(text):

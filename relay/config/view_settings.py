@@ -1,4 +1,4 @@
-"""What a view is to be, from its section in relay.toml and the source that it is made of."""
+"""The settings of a view, from its section in relay.toml and the source that it is built from."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from relay.view.rules.settings import FIRST_FOR_MARIADB, MARIADB, TARGETS, ViewS
 
 
 def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
-    """The settings of the view. source: whose binlogs the archive began with.
+    """Return the settings of the view. source: whose binlogs the archive began with.
 
     Raises: Wrong for a uuid that is the source's own.
     """
@@ -30,7 +30,7 @@ def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
 
 
 def _check_mariadb(settings: ViewSettings) -> None:
-    """Raises: Wrong for what no view of a MariaDB source can be."""
+    """Check the settings for a MariaDB source. Raises: Wrong for what none of its views can be."""
     if settings.target_version < FIRST_FOR_MARIADB:
         raise Wrong(
             f'the source is a MariaDB server, and for = "{settings.target}" reads nothing of what it writes',
@@ -54,7 +54,7 @@ def _check_mariadb(settings: ViewSettings) -> None:
 
 
 def settings_as_written(section: ViewSection, derived: UUID) -> ViewSettings:
-    """What the section says by itself. derived: whose GTIDs are assigned where it does not say that."""
+    """Return what the section says by itself. derived: the uuid of the assigned GTIDs if it does not name one."""
     start = section.start
     return ViewSettings(
         name=section.name,
@@ -78,7 +78,7 @@ def settings_as_written(section: ViewSection, derived: UUID) -> ViewSettings:
 
 
 def settings_of_view(section: ViewSection, source: SourceIdentity, archive: Path) -> ViewSettings:
-    """As `view_settings`; where no uuid is configured and the view is there, with the uuid that it has. Blocking.
+    """Do as `view_settings`; if no uuid is configured and the view exists, use the uuid that it has. Blocking.
 
     archive: the source's directory. Raises: Wrong.
     """

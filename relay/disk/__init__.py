@@ -1,1 +1,1 @@
-"""Files and directories are made, changed and opened here, and nowhere else: which modes they get, and that no link leads out."""
+"""The only place where files and directories are created, changed and opened: it sets their modes, and no link leads out."""

@@ -1,8 +1,8 @@
-"""SQLite's files are opened where they are, as no link to somewhere else.
+"""SQLite's files are opened at their place, never through a link to somewhere else.
 
-SQLite follows a link in the database's own name, so that is looked at before and after. What it makes beside it, -wal, -shm and
--journal, it opens without following links, with the mode of the database and, as root, its owner. The files are only looked at:
-a descriptor of ours, closed, would end the locks that this process's other connections have.
+SQLite follows a link in the database's own name, so that is checked before and after. The files that it creates next to it, -wal,
+-shm and -journal, it opens without following links, with the mode of the database and, as root, its owner. The files are only
+examined by name: closing a descriptor of them would end the locks of this process's other connections.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from typing import Final
 from relay.disk.file_calls import make_new_file, part_from_other_names, regular_file
 
 SIDES: Final = ("-wal", "-shm")
-"""What SQLite keeps beside a database, by the ends of the names."""
+"""The suffixes of the files that SQLite keeps next to a database."""
 _LOOKED_AT: Final = (*SIDES, "-journal")
 """It looks for a -journal too, which it would roll back; opening a FIFO there would never end."""
 _WAIT_S: Final = 10.0
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """For reading and writing; an empty one is made where there is none. A file with a second name is copied first.
+    """Open a database for reading and writing; an empty one is created if it is missing. A file with a second name is copied first.
 
     Raises: OSError, also for a link; sqlite3.Error.
     """
@@ -37,7 +37,8 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_database_to_read(path: Path) -> sqlite3.Connection:
-    """Beside a process that writes it. Raises: FileNotFoundError; OSError, also for a link; sqlite3.Error."""
+    """Open a database to read it while another process may write it. Raises: FileNotFoundError; OSError, also for a link;
+    sqlite3.Error."""
     found = regular_file(path)
     for side in _LOOKED_AT:
         with contextlib.suppress(FileNotFoundError):
@@ -52,7 +53,7 @@ def open_database_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _checked(db: sqlite3.Connection, path: Path, found: os.stat_result) -> sqlite3.Connection:
-    """Nothing was read or written by then."""
+    """Check the opened database, of which nothing was read or written yet."""
     try:
         now = regular_file(path)
         if (now.st_dev, now.st_ino) != (found.st_dev, found.st_ino):

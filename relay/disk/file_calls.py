@@ -1,11 +1,12 @@
-"""The system calls that make, change and open files, for all of the relay: they follow no link that they were not given.
+"""The system calls that create, change and open files, for all of the relay: they follow no link that they were not given.
 
-Whoever may write in the archive's directory may put a link, a FIFO or a device under any name there. So:
+Anyone who may write in the archive's directory may put a link, a FIFO or a device under any name there. So:
 
-- Nothing is written or made through a link in the last part of a path.
-- Below a directory that was given to `keep_within`, which an archive's is, no part of a path is: each is opened in the one before it,
-  so a directory that becomes a link in between leads nowhere either.
-- A file that is made is new: what has its name is removed first. Mode and owner are changed of what was just made, by its descriptor.
+- Nothing is written or created through a link in the last part of a path.
+- Below a directory that was given to `keep_within`, as an archive's is, no part of a path may be a link: each is opened in the one
+  before it, so a directory that becomes a link in between leads nowhere either.
+- A file that is created is new: what has its name is removed first. Mode and owner are changed of what was just created, by its
+  descriptor.
 - Only regular files are opened, and without waiting: a FIFO has no end, and may have no beginning.
 
 Every function raises OSError as the system does; a link is ELOOP and what is no regular file EINVAL, each with a sentence.
@@ -21,12 +22,13 @@ from pathlib import Path
 from typing import Final
 
 FILE_MODE: Final = 0o640
-"""Of files in the archive, exports and reports: the group may read, backups for example."""
+"""The mode of files in the archive, exports and reports: the group may read, backups for example."""
 DIRECTORY_MODE: Final = 0o750
 SECRET_MODE: Final = 0o600
-"""Of files with passwords and other secrets."""
+"""The mode of files with passwords and other secrets."""
 MOST_READ_BYTES: Final = 1 << 30
-"""Of a file that is read as a whole: who may write there chooses how much memory that takes, without a byte of disk."""
+"""The limit for a file that is read as a whole: anyone who may write there could otherwise make it use any amount of memory, without
+a byte of disk."""
 
 _ROOTS: Final[set[str]] = set()
 _MOST_LOOKS: Final = 8
@@ -37,13 +39,13 @@ _NO_FILE: Final = "It is no regular file: look who put it there, and remove it"
 
 
 def keep_within(root: Path) -> None:
-    """From now on no link below `root` is followed by this process; `root` itself and what is above it may be one."""
+    """Follow no link below `root` in this process from now on; `root` itself and what is above it may be one."""
     _ROOTS.add(os.path.abspath(root))
 
 
 @contextlib.contextmanager
 def _parent(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """A descriptor of the directory that `path` is in, and the last part of the path."""
+    """Yield a descriptor of the directory that `path` is in, and the last part of the path."""
     whole = os.path.abspath(path)
     directory, name = os.path.split(whole)
     root = _root_of(directory)
@@ -54,7 +56,7 @@ def _parent(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     try:
         yield fd, name
     except OSError as error:
-        # The system was given the last part only.
+        # The system got the last part only.
         if error.filename is not None and not os.path.isabs(os.fspath(error.filename)):
             error.filename = whole
         raise
@@ -63,7 +65,7 @@ def _parent(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
 
 def _root_of(directory: str) -> str | None:
-    """The outermost of the roots that `directory` is, or is in."""
+    """Return the outermost of the roots that `directory` is, or is in."""
     found = None
     while True:
         if directory in _ROOTS:
@@ -100,14 +102,14 @@ def _is_link(name: str, directory: int) -> bool:
 
 
 def _open(path: str | os.PathLike[str], flags: int, mode: int = 0) -> int:
-    """A regular file, without waiting and without following a link."""
+    """Open a regular file, without waiting and without following a link."""
     with _parent(path) as (directory, name):
         try:
             fd = os.open(name, flags | os.O_CLOEXEC | os.O_NONBLOCK, mode, dir_fd=directory)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise OSError(errno.ELOOP, _LINK, os.fspath(path)) from None
-            if error.errno == errno.ENXIO:  # a FIFO that nobody reads, a socket
+            if error.errno == errno.ENXIO:  # a FIFO without a reader, a socket
                 raise OSError(errno.EINVAL, _NO_FILE, os.fspath(path)) from None
             raise
     kind = os.fstat(fd).st_mode
@@ -123,8 +125,8 @@ def _open(path: str | os.PathLike[str], flags: int, mode: int = 0) -> int:
 
 
 def make_file(path: Path, mode: int = FILE_MODE) -> int:
-    """A new empty file, `mode` whatever the umask; what had its name is removed, but for a device: that is the host's. Returns a
-    read-write descriptor."""
+    """Create an empty file, `mode` whatever the umask; what had its name is removed, except for a device: that is the host's. Return
+    a read-write descriptor."""
     for _ in range(_MOST_LOOKS):
         _spare_device(path)
         remove_file(path)
@@ -141,14 +143,15 @@ def _spare_device(path: Path) -> None:
 
 
 def make_new_file(path: Path, mode: int = FILE_MODE) -> int:
-    """As `make_file`; what is there already stays. Raises: FileExistsError, for a link too."""
+    """Do as `make_file`; an existing file stays. Raises: FileExistsError, for a link too."""
     fd = _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     os.fchmod(fd, mode)
     return fd
 
 
 def open_or_make(path: Path, mode: int = FILE_MODE) -> int:
-    """The file, made empty where there is none: of many processes that do so at once all have the same one. Read-write."""
+    """Open the file, which is created empty if it is missing: of many processes that do so at once all have the same one.
+    Read-write."""
     for _ in range(_MOST_LOOKS):
         with contextlib.suppress(FileExistsError):
             return make_new_file(path, mode)
@@ -158,18 +161,18 @@ def open_or_make(path: Path, mode: int = FILE_MODE) -> int:
 
 
 def open_to_write(path: Path) -> int:
-    """An existing regular file, for reading and writing."""
+    """Open an existing regular file, for reading and writing."""
     return _open(path, os.O_RDWR | os.O_NOFOLLOW)
 
 
 def open_to_read(path: Path) -> int:
-    """An existing regular file, for reading. Outside of all roots it may be a link: somebody named it."""
+    """Open an existing regular file, for reading. Outside of all roots it may be a link: the user named it."""
     is_ours = _root_of(os.path.dirname(os.path.abspath(path))) is not None
     return _open(path, os.O_RDONLY | (os.O_NOFOLLOW if is_ours else 0))
 
 
 def open_in_place(path: Path) -> int:
-    """As `open_to_write`. Raises: OSError, also for a file that has another name: what is written would be written there too."""
+    """Do as `open_to_write`. Raises: OSError, also for a file that has another name: the bytes would be written there too."""
     fd = open_to_write(path)
     if os.fstat(fd).st_nlink > 1:
         os.close(fd)
@@ -178,7 +181,7 @@ def open_in_place(path: Path) -> int:
 
 
 def regular_file(path: Path) -> os.stat_result:
-    """What the system knows of a regular file, which is not opened. Raises: OSError, also for a link, a FIFO, a directory."""
+    """Return the system's facts about a regular file, which is not opened. Raises: OSError, also for a link, a FIFO, a directory."""
     with _parent(path) as (directory, name):
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if stat.S_ISLNK(found.st_mode):
@@ -191,9 +194,9 @@ def regular_file(path: Path) -> os.stat_result:
 
 
 def part_from_other_names(path: Path) -> None:
-    """Copies a regular file that has other names, and the copy takes this one; fine when there is no file. Nobody has it open.
+    """Copy a regular file that has other names, and let the copy take this one; a missing file is ignored. No process has it open.
 
-    What has another name may be anybody's: a file that a hard link brought here, or a snapshot made by `cp -al`, stays as it is.
+    A file with another name may be foreign: one that a hard link brought here, or a snapshot made by `cp -al`, stays as it is.
     """
     try:
         with _parent(path) as (directory, name):
@@ -212,32 +215,32 @@ def part_from_other_names(path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """All that a regular file holds. Raises: OSError, also where that is more than MOST_READ_BYTES."""
+    """Return all of a regular file. Raises: OSError, also if it has more than MOST_READ_BYTES."""
     with open(open_to_read(path), "rb") as file:
         check_readable(os.fstat(file.fileno()).st_size, path)
         return file.read()
 
 
 def check_readable(size: int, path: Path | None = None) -> None:
-    """Raises: OSError, EFBIG, where a file of this size is not read as a whole."""
+    """Raises: OSError, EFBIG, if a file of this size is not read as a whole."""
     if size > MOST_READ_BYTES:
         text = f"It has {size} bytes, and no file that is read as a whole has over {MOST_READ_BYTES >> 20} MiB"
         raise OSError(errno.EFBIG, text, *([] if path is None else [os.fspath(path)]))
 
 
 def read_text(path: Path, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """As `read_file`, as text. Raises, besides OSError: UnicodeDecodeError."""
+    """Return the text of `read_file`. Raises also: UnicodeDecodeError."""
     return read_file(path).decode(encoding, errors)
 
 
 def write_new_text(path: Path, text: str, mode: int = FILE_MODE) -> None:
-    """A new file with that text. Raises: FileExistsError, for a link too."""
+    """Create a file with that text. Raises: FileExistsError, for a link too."""
     with open(make_new_file(path, mode), "w", encoding="utf-8") as file:
         file.write(text)
 
 
 def write_named_text(path: Path, text: str) -> None:
-    """Writes to what the user named: a file, which is made or replaced, a pipe, a link to either."""
+    """Write to what the user named: a file, which is created or replaced, a pipe, a link to either."""
     with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as file:
         file.write(text)
 
@@ -246,13 +249,13 @@ def write_named_text(path: Path, text: str) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Removes a file, or a link in its place; fine when there is none."""
+    """Remove a file, or a link in its place; a missing one is ignored."""
     with contextlib.suppress(FileNotFoundError), _parent(path) as (directory, name):
         os.unlink(name, dir_fd=directory)
 
 
 def rename(source: Path, target: Path) -> None:
-    """Replaces `target` by `source`, neither of which is followed. Durable after `sync_directory`."""
+    """Replace `target` by `source`, neither of which is followed. Durable after `sync_directory`."""
     with _parent(source) as (old_directory, old), _parent(target) as (new_directory, new):
         try:
             os.rename(old, new, src_dir_fd=old_directory, dst_dir_fd=new_directory)
@@ -261,7 +264,7 @@ def rename(source: Path, target: Path) -> None:
 
 
 def link(path: Path, other: Path) -> None:
-    """Gives the file at `path` one more name, which must be free."""
+    """Give the file at `path` one more name, which must be free."""
     with _parent(path) as (old_directory, old), _parent(other) as (new_directory, new):
         os.link(old, new, src_dir_fd=old_directory, dst_dir_fd=new_directory, follow_symlinks=False)
 
@@ -270,9 +273,9 @@ def link(path: Path, other: Path) -> None:
 
 
 def make_directory(path: Path, mode: int = DIRECTORY_MODE) -> list[Path]:
-    """Makes `path`, and what is missing above it, with `mode` whatever the umask; fine when it is there, its mode is left alone then.
+    """Create `path`, and what is missing above it, with `mode` whatever the umask; an existing one keeps its mode.
 
-    Returns what was made, outermost first. Raises: OSError, ELOOP where `path` is a link below a root.
+    Return what was created, outermost first. Raises: OSError, ELOOP if `path` is a link below a root.
     """
     whole = Path(os.path.abspath(path))
     missing: list[Path] = []
@@ -291,12 +294,13 @@ def make_directory(path: Path, mode: int = DIRECTORY_MODE) -> list[Path]:
 
 
 def make_named_directory(path: Path) -> None:
-    """What the user named, for others to read as they like: with the process's own mode, and through links. Fine when it is there."""
+    """Create the directory that the user named, for others to read: with the process's own mode, and through links. An existing one
+    is left alone."""
     path.mkdir(parents=True, exist_ok=True)
 
 
 def make_new_directory(path: Path, mode: int = DIRECTORY_MODE) -> None:
-    """Makes `path` in a directory that is there. Raises: FileExistsError, for a link too."""
+    """Create `path` in an existing directory. Raises: FileExistsError, for a link too."""
     with _parent(path) as (directory, name):
         os.mkdir(name, mode, dir_fd=directory)
         fd = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
@@ -307,7 +311,7 @@ def make_new_directory(path: Path, mode: int = DIRECTORY_MODE) -> None:
 
 
 def _is_directory(path: Path) -> bool:
-    """Raises: OSError where a link below a root is met."""
+    """Return whether it is a directory. Raises: OSError if a link below a root is met."""
     whole = str(path)
     root = _root_of(os.path.dirname(whole))
     try:
@@ -323,7 +327,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def open_directory(path: Path) -> int:
-    """A directory, to be listed, locked or synced. Only below a root its last part must not be a link."""
+    """Open a directory, to be listed, locked or synced. Only below a root its last part must not be a link."""
     whole = os.path.abspath(path)
     root = _root_of(os.path.dirname(whole))
     if root is None:
@@ -338,7 +342,7 @@ def open_directory(path: Path) -> int:
 
 
 def sync_directory(path: Path) -> None:
-    """Returns when renames, creations and removals in it are on stable storage."""
+    """Return when renames, creations and removals in it are on stable storage."""
     fd = open_directory(path)
     try:
         os.fsync(fd)
@@ -347,13 +351,13 @@ def sync_directory(path: Path) -> None:
 
 
 def remove_directory(path: Path) -> None:
-    """Removes an empty directory."""
+    """Remove an empty directory."""
     with _parent(path) as (directory, name):
         os.rmdir(name, dir_fd=directory)
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a directory and all that is in it; links in it are removed, not followed. Raises: OSError, for a link too."""
+    """Remove a directory and all that is in it; links in it are removed, not followed. Raises: OSError, for a link too."""
     with _parent(path) as (directory, name):
         _remove_tree(name, directory)
 

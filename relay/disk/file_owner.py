@@ -1,6 +1,5 @@
-"""A command that root runs does its work as the user to whom the archive belongs: what it makes there is that user's, and a link or a
-name that this user put there leads to nothing but what this user may change.
-"""
+"""A command that root runs works as the user to whom the archive belongs: the files that it creates there are that user's, and a link
+or a name that this user put there leads only to what this user may change."""
 
 import contextlib
 import os
@@ -20,11 +19,11 @@ class NotTheOwner(RelayError):
 
 
 def become_owner(directory: Path, top: Path, *, reads_all: bool) -> str | None:
-    """Makes this process, where it is root's and the archive another user's, one of that user for good; returns that user's name.
+    """Make this process, if it is root's and the archive another user's, one of that user for good; return that user's name.
 
-    directory: the archive's, in `top`, which is asked where that is not there. reads_all: reading stays root's, such as of passwords
-    and of the program itself. Call it before there are threads, and before anything is made. None: nothing was to be done.
-    Raises: NotTheOwner.
+    directory: the archive's, in `top`, which counts if that is missing. reads_all: reading stays root's, such as of passwords and of
+    the program itself. Call it before there are threads, and before anything is created. None: nothing was to do. Raises:
+    NotTheOwner.
     """
     if os.geteuid() != 0:
         return None

@@ -1,6 +1,5 @@
-"""Root that becomes another user keeps one right: to read all. What it writes is then bound by that user's rights, and programs,
-keys and passwords that only root may read can still be read. Linux only; elsewhere, or where it is not allowed, nothing is kept.
-"""
+"""Root that becomes another user keeps one right: to read all. What it writes is then bound by that user's rights, and programs, keys
+and passwords that only root may read can still be read. Linux only; elsewhere, or if it is not allowed, nothing is kept."""
 
 import contextlib
 import ctypes
@@ -23,12 +22,12 @@ class _Sets(ctypes.Structure):
 
 
 def keep_rights() -> None:
-    """Call before the user changes: the rights stay permitted, and are not in force until `read_all` says which."""
+    """Keep the rights permitted; call it before the user changes. They are not in force until `read_all` selects one."""
     _prctl(_PR_SET_KEEPCAPS, 1)
 
 
 def read_all() -> None:
-    """Call after the user changed: of all rights only that to read remains, for programs that are started too."""
+    """Keep only the right to read; call it after the user changed. It remains for programs that are started too."""
     mask = 1 << _CAP_DAC_READ_SEARCH
     if not _set_rights(mask):
         _set_rights(0)

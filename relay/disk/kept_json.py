@@ -1,4 +1,4 @@
-"""JSON that was kept in a file, and may be anybody's by now: whatever is none of ours is a ValueError."""
+"""JSON that was stored in a file, and may be foreign by now: anything unexpected is a ValueError."""
 
 import json
 from typing import Any, NoReturn
@@ -19,7 +19,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
 
 
 def kept_json(data: bytes | str) -> Any:
-    """The value. Raises: ValueError, also for what is nested without end, and for numbers that are none."""
+    """Return the value. Raises: ValueError, also for endless nesting, and for invalid numbers."""
     text = data if isinstance(data, str) else data.decode()
     try:
         return _DECODER.decode(text)

@@ -1,1 +1,1 @@
-"""`binlog-relay doctor`: what is asked before something breaks, and what to do about each answer."""
+"""`binlog-relay doctor`: checks before something breaks, and the next step for each result."""

@@ -1,4 +1,4 @@
-"""When certificates end. Blocking: reads files."""
+"""The expiry of certificates. Blocking: reads files."""
 
 import datetime
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _WARNING_DAYS: Final = 30
 
 
 def certificate_lines(config: Config, now: datetime.datetime) -> Iterator[DoctorLine]:
-    """Each certificate that relay.toml names, by its key."""
+    """Yield a line for each certificate that relay.toml names, by its key."""
     named: dict[str, Path | None] = {
         "listen.tls_cert": config.listen.tls_cert,
         "listen.tls_client_ca": config.listen.tls_client_ca,
@@ -38,7 +38,7 @@ def _file_line(key: str, path: Path, now: datetime.datetime) -> DoctorLine:
         return DoctorLine(
             key, "certificate", "problem", printable(text), "Name a PEM file that the relay's user can read."
         )
-    # Of an authority's file the one that lasts longest may be the one that counts; of our own the first one is ours.
+    # In an authority's file the one that lasts longest may be the one that counts; in the relay's own file it is the first.
     is_authority = key.endswith("_ca")
     chosen = max(held, key=lambda one: one.not_valid_after_utc) if is_authority else held[0]
     cure = "Have it renewed" + (", then send SIGHUP to the relay." if key.startswith(("listen", "http")) else ".")
@@ -46,7 +46,7 @@ def _file_line(key: str, path: Path, now: datetime.datetime) -> DoctorLine:
 
 
 def shown_certificate_line(about: str, der: bytes, now: datetime.datetime, *, checked: bool) -> DoctorLine:
-    """Of the one that a server showed. checked: whether the relay refuses it once it has expired."""
+    """Return the line for the certificate that a server showed. checked: whether the relay refuses it once it has expired."""
     try:
         shown = x509.load_der_x509_certificate(der)
     except ValueError as error:
@@ -58,7 +58,7 @@ def shown_certificate_line(about: str, der: bytes, now: datetime.datetime, *, ch
 
 
 def date_line(about: str, what: str, one: x509.Certificate, now: datetime.datetime, cure: str) -> DoctorLine:
-    """Whether it is valid, and for how long."""
+    """Return a line about its validity, and for how long."""
     ends, begins = one.not_valid_after_utc, one.not_valid_before_utc
     level: Level = "ok"
     text = f"{what} certificate is valid until {ends:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""`binlog-relay doctor`: asks everything, prints a line for each answer."""
+"""`binlog-relay doctor`: runs all checks, prints a line for each result."""
 
 import asyncio
 import json
@@ -22,9 +22,9 @@ from relay.doctor.examination import examine
 
 
 def doctor(config: Config, replicas: Sequence[str], *, limit_s: float, strict: bool, as_json: bool) -> int:
-    """Prints the report; the exit code. replicas: as `replica_to_ask` reads them. Raises: CommandFailed."""
+    """Print the report; return the exit code. replicas: as `replica_to_ask` reads them. Raises: CommandFailed."""
     asked = [replica_to_ask(text) for text in replicas]
-    # What the relay would log of it stands in the lines.
+    # The lines contain what the relay would log of it.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     lines = asyncio.run(examine(config, asked, limit_s))
     for line in lines:
@@ -35,13 +35,13 @@ def doctor(config: Config, replicas: Sequence[str], *, limit_s: float, strict: b
 
 
 def shown_line(line: DoctorLine) -> str:
-    """level, about, check and what on one line; the cure on the next."""
+    """Return level, about, check and what on one line; the cure on the next."""
     text = f"{line.level:<8} {line.about}: {line.check}: {line.what}"
     return f"{text}\n{'':9}-> {line.cure}" if line.cure else text
 
 
 def summary(lines: Sequence[DoctorLine]) -> str:
-    """How many of each."""
+    """Return the number of lines of each level."""
     count = {level: sum(line.level == level for line in lines) for level in ("problem", "warning", "unknown", "ok")}
     problems = f"{count['problem']} problem{'s' if count['problem'] != 1 else ''}"
     warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
@@ -50,7 +50,7 @@ def summary(lines: Sequence[DoctorLine]) -> str:
 
 
 def replica_to_ask(text: str) -> ServerSource:
-    """HOST[:PORT],USER,PASSWORD-FILE[,KEY=VALUE ...]: a key is one of `ServerSecurity`. Raises: CommandFailed."""
+    """Parse HOST[:PORT],USER,PASSWORD-FILE[,KEY=VALUE ...]: a key is one of `ServerSecurity`. Raises: CommandFailed."""
     parts = text.split(",")
     keys = dict(part.partition("=")[::2] for part in parts[3:])
     parts = parts[:3]

@@ -9,9 +9,9 @@ Level = Literal["ok", "unknown", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class DoctorLine:
-    """about: whose line, such as "source db1:3306". check: what was looked at, one word or two with "_".
+    """about: the subject, such as "source db1:3306". check: what was checked, one word or two with "_".
 
-    level: "unknown" could not be asked, which is no fault. cure: the next step; empty where none is needed.
+    level: "unknown": it could not be asked, which is no fault. cure: the next step; empty if none is needed.
     """
 
     about: str
@@ -21,7 +21,7 @@ class DoctorLine:
     cure: str = ""
 
     def record(self) -> dict[str, str | None]:
-        """For JSON."""
+        """Return the line for JSON."""
         return {
             "about": self.about,
             "check": self.check,
@@ -32,6 +32,6 @@ class DoctorLine:
 
 
 def is_worse(lines: Iterable[DoctorLine], *, strict: bool) -> bool:
-    """Whether there is a problem; strict: or a warning."""
+    """Return whether there is a problem; strict: or a warning."""
     bad = ("problem", "warning") if strict else ("problem",)
     return any(line.level in bad for line in lines)

@@ -1,4 +1,4 @@
-"""The doctor's questions, all of them side by side, in bounded time."""
+"""The doctor's checks, all of them in parallel, in bounded time."""
 
 import asyncio
 import datetime
@@ -39,7 +39,7 @@ _REPLICA: Final = ("--replica", "the replica")
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A server that was asked: what it says, or why not."""
+    """A server that was asked: its answers, or the reason why there are none."""
 
     settings: ServerSource
     answers: ServerAnswers | UpstreamError
@@ -47,7 +47,7 @@ class _Reached:
 
 
 async def examine(config: Config, replicas: Sequence[ServerSource], limit_s: float) -> list[DoctorLine]:
-    """All lines. replicas: how to reach those whose settings are to be looked at. limit_s: for each server's answers together."""
+    """Return all lines. replicas: how to reach those whose settings are checked. limit_s: for each server's answers together."""
     files = await asyncio.to_thread(_archived, config.archive_directory)
     asked = await asyncio.gather(
         *(_reach(one, limit_s) for one in config.sources), *(_reach(one, limit_s, _REPLICA) for one in replicas)
@@ -80,13 +80,13 @@ def _configuration_lines(config: Config) -> list[DoctorLine]:
     found = [
         DoctorLine("relay.toml", warning.key, "warning", printable(warning.what), warning.instead + ".")
         for warning in config.warnings
-        if warning.key != "http.host"  # said of the port
+        if warning.key != "http.host"  # reported by the port's line
     ]
     return found or [DoctorLine("relay.toml", "configuration", "ok", "no mistakes, no advice")]
 
 
 async def _reach(settings: ServerSource, limit_s: float, names: tuple[str, str] = _SOURCE) -> _Reached:
-    """names: section and whose server it is, as in `SourceTls`."""
+    """Ask a server. names: section and whose server it is, as in `SourceTls`."""
     connection: SourceConnection | None = None
     try:
         async with asyncio.timeout(limit_s):
@@ -107,7 +107,7 @@ async def _reach(settings: ServerSource, limit_s: float, names: tuple[str, str] 
 
 
 async def _source_rate(settings: ServerSource, binlogs: Sequence[tuple[str, int]]) -> float | None:
-    """Bytes a second since the oldest binlog was begun. Its first event is looked at, as mysqlbinlog would; None: not given."""
+    """Return the bytes a second since the oldest binlog was begun. Its first event is read, as mysqlbinlog would; None: unavailable."""
     connection: SourceConnection | None = None
     try:
         connection = await open_source(settings)
@@ -146,7 +146,7 @@ def _source_lines(config: Config, one: _Reached, own: OwnPlace, now: datetime.da
 
 
 def _archived(directory: Path) -> list[ArchivedFile]:
-    """The newest generation's files; none where there is no archive yet, or none that can be read: 'archive verify' says that."""
+    """Return the newest generation's files; none if there is no archive yet, or no readable one: 'archive verify' reports that."""
     if not (directory / CATALOG_NAME).exists():
         return []
     try:
@@ -156,7 +156,7 @@ def _archived(directory: Path) -> list[ArchivedFile]:
 
 
 def _newest_archived(directory: Path) -> str | None:
-    """By the names of the files: after a kill the catalog may not know the newest yet."""
+    """Return the newest binlog by the names of the files: after a kill the catalog may not know it yet."""
     try:
         names = binlog_names(begun_generations(directory)[-1][1])
     except OSError:

@@ -33,7 +33,7 @@ _ABOUT: Final = "this machine"
 
 
 def relay_pid(archive: Path) -> int | None:
-    """The process that has the archive open for writing; None: none that can be seen from here. Changes nothing."""
+    """Return the process that has the archive open for writing; None: none is visible from here. It changes nothing."""
     try:
         found = os.stat(archive / LOCK_NAME)
         text = Path("/proc/locks").read_text(encoding="ascii")
@@ -45,7 +45,8 @@ def relay_pid(archive: Path) -> int | None:
 
 
 def machine_lines(config: Config, rate_bytes_s: float | None, source_bytes: int | None) -> Iterator[DoctorLine]:
-    """rate_bytes_s: what the source writes in binlogs; None: not known. source_bytes: what it holds and is still to come."""
+    """Yield the lines. rate_bytes_s: what the source writes in binlogs; None: unknown. source_bytes: the binlogs there that must
+    still be fetched."""
     pid = relay_pid(config.archive_directory)
     yield _running(pid)
     yield from _archive_lines(config, rate_bytes_s, source_bytes)
@@ -100,7 +101,7 @@ def _sync_line(about: str, place: Path) -> DoctorLine:
 
 
 def sync_verdict(about: str, median_s: float, longest_s: float) -> DoctorLine:
-    """What the time of a sync means."""
+    """Return the line about the time of a sync."""
     text = f"a sync of 4 KiB takes {median_s * 1000:.2f} ms, the longest {longest_s * 1000:.1f} ms"
     if median_s < _SLOW_SYNC_S:
         return DoctorLine(about, "fsync", "ok", text)
@@ -128,7 +129,8 @@ def _sync_times(place: Path) -> list[float]:
 def space_line(
     about: str, free: int, rate_bytes_s: float | None, to_come: int | None, *, is_bounded: bool = False
 ) -> DoctorLine:
-    """Room against what the source writes, and against what an empty archive will fetch first. is_bounded: [retention] makes room."""
+    """Return a line that compares the room with what the source writes, and with what an empty archive will fetch first. is_bounded:
+    [retention] makes room."""
     cure = "Give the archive a larger disk, or remove what no replica needs any more (PURGE BINARY LOGS at the relay)."
     text = f"{shown_bytes(free)} free"
     if to_come is not None and to_come > free:
@@ -150,7 +152,7 @@ def space_line(
 
 
 def _file_system(place: Path) -> str | None:
-    """Its type, by the longest mount point that the path is under."""
+    """Return its type, by the longest mount point that the path is under."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -185,7 +187,8 @@ def _descriptor_line(config: Config, pid: int | None) -> DoctorLine:
 
 
 def archive_rate(files: Mapping[str, tuple[int, int, int]], now: float) -> float | None:
-    """Bytes a second over the last week at most. files: (bytes, first time, last time) by name, Unix seconds, oldest first."""
+    """Return the bytes a second over the last week at most. files: (bytes, first time, last time) by name, Unix seconds, oldest
+    first."""
     held = [one for one in files.values() if one[1] and one[2] > now - 7 * _DAY_S]
     if not held:
         return None

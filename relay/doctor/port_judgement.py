@@ -1,4 +1,4 @@
-"""Whether the relay can listen where relay.toml says, or does already. Blocking."""
+"""The check whether the relay can listen at the addresses of relay.toml, or does already. Blocking."""
 
 import errno
 import socket
@@ -14,7 +14,7 @@ _PORT: Final = "port"
 
 
 def port_line(section: str, host: str, port: int, pid: int | None) -> DoctorLine:
-    """section: listen or http. pid: of the relay that runs; None: none does."""
+    """Return a line about a port. section: listen or http. pid: of the relay that runs; None: none does."""
     where = f"{section} {host}:{port}"
     sockets = process_sockets(pid) if pid is not None else None
     try:
@@ -48,7 +48,7 @@ def port_line(section: str, host: str, port: int, pid: int | None) -> DoctorLine
 
 
 def http_lines(config: Config, pid: int | None) -> Iterator[DoctorLine]:
-    """The port of monitors: whether it can be had, and who may read what is told there."""
+    """Yield the lines about the port of monitors: whether it is available, and who may read its answers."""
     section = config.http
     where = f"http {section.host}:{section.port}"
     if not section.enabled:

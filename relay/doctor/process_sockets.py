@@ -1,4 +1,4 @@
-"""The TCP ports of a process, by /proc: in its own network, and as far as this user may look. Blocking."""
+"""The TCP ports of a process, by /proc: in its own network, and as far as this user may see. Blocking."""
 
 import os
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _LOCAL, _STATE, _INODE = 1, 3, 9
 
 @dataclass(frozen=True, slots=True)
 class ProcessSockets:
-    """listening: at which ports. connected: the local ports of its other connections."""
+    """listening: the ports on which it listens. connected: the local ports of its other connections."""
 
     listening: frozenset[int]
     connected: frozenset[int]
 
 
 def process_sockets(pid: int) -> ProcessSockets | None:
-    """None: it cannot be seen from here."""
+    """Return the ports; None: they are not visible from here."""
     try:
         held = set()
         for entry in os.scandir(f"/proc/{pid}/fd"):

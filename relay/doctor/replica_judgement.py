@@ -1,4 +1,4 @@
-"""A replica's own settings, where somebody gave an account to ask it."""
+"""A replica's own settings, if an account to ask it was given."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -15,7 +15,8 @@ _DEFAULT_TIMEOUT_S: Final = 60
 def replica_lines(
     about: str, config: Config, answers: ServerAnswers, source: ServerAnswers | None, others: Sequence[int]
 ) -> Iterator[DoctorLine]:
-    """source: None where it did not answer. others: the server_ids of the other replicas that were asked."""
+    """Yield the lines about a replica. source: None if it did not answer. others: the server_ids of the other replicas that were
+    asked."""
     yield DoctorLine(about, "version", "ok", f"{answers.flavour} {answers.version}")
     yield _server_id(about, config, answers, source, others)
     yield _received(about, config, answers)

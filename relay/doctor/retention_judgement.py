@@ -1,4 +1,4 @@
-"""Whether `[retention]` can hold on this disk, at what the source writes."""
+"""The check whether `[retention]` can hold on this disk, at the source's write rate."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _LARGER: Final = "give the archive a larger disk"
 
 @dataclass(frozen=True, slots=True)
 class DiskRoom:
-    """In bytes: the whole file system; what is free of it; what archive and views have of it now."""
+    """The room in bytes: the whole file system; the free part of it; the present size of archive and views."""
 
     size: int
     free: int
@@ -26,7 +26,7 @@ class DiskRoom:
 
     @classmethod
     def of(cls, directory: Path) -> "DiskRoom":
-        """Blocking. directory: the source's in the archive; it need not be there yet. Raises: OSError."""
+        """Return the room. Blocking. directory: the source's in the archive; it may be missing. Raises: OSError."""
         place = next(one for one in (directory, *directory.parents) if one.exists())
         found = os.statvfs(place)
         held = 0
@@ -44,7 +44,7 @@ def _size(path: Path) -> int:
 
 
 def retention_lines(config: Config, room: DiskRoom, rate_bytes_s: float | None) -> Iterator[DoctorLine]:
-    """rate_bytes_s: what the source writes in binlogs; None: not known."""
+    """Yield the lines. rate_bytes_s: what the source writes in binlogs; None: unknown."""
     if not config.retention.removes:
         text = "off: the relay removes no binlog by itself"
         yield DoctorLine(_ABOUT, "retention", "ok", text)
@@ -62,10 +62,10 @@ class _RetentionJudgement:
         self._limits = RetentionLimits.of(config.retention)
         self._room = room
         self._archives = 1 + len(config.views)
-        # A view is about as large as what it is made of.
+        # A view is about as large as its source.
         self._rate = rate_bytes_s * self._archives if rate_bytes_s is not None and rate_bytes_s > 0 else None
         self._most = room.free + room.held
-        """All that archive and views may ever have, while others leave the disk as it is."""
+        """The most that archive and views may ever have, while others leave the disk as it is."""
         self._usable = max(0, self._most - (self._limits.min_free_bytes or 0))
 
     def sizes(self) -> Iterator[DoctorLine]:
@@ -133,7 +133,7 @@ class _RetentionJudgement:
             yield self._line("forget_replicas_after", text, f"Lower retention.forget_replicas_after, or {_LARGER}.")
 
     def fine(self) -> DoctorLine:
-        """Nothing is wrong, at a known rate."""
+        """Return the line for a known rate without a fault."""
         ends = [self._usable if self._limits.min_free_bytes is not None else self._most]
         if self._limits.keep_bytes is not None:
             ends.append(self._limits.keep_bytes * self._archives)

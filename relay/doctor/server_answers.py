@@ -1,4 +1,4 @@
-"""What a server is asked for the doctor: read only, each question in bounded time, a refusal is an answer."""
+"""The doctor's queries to a server: read only, each in bounded time; a refusal is an answer."""
 
 import time
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ VARIABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BinlogStatus:
-    """The newest binlog, and the databases that are filtered by the server as it writes."""
+    """The newest binlog, and the databases that the server filters as it writes."""
 
     file: str
     position: int
@@ -54,11 +54,11 @@ class BinlogStatus:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswers:
-    """None: the server did not say; `refusals` has its words, by the statement.
+    """None: the server did not answer; `refusals` has its words, by the statement.
 
-    privileges: on all databases, in capitals, without roles that are not active. ahead_s: the server's clock before ours,
-    `ahead_give_s` either way. binlogs: name and bytes, oldest first. received: from the row of SHOW SLAVE STATUS, by its
-    older names; empty: it is no replica.
+    privileges: on all databases, in capitals, without roles that are not active. ahead_s: the lead of the server's clock before ours,
+    `ahead_give_s` either way. binlogs: name and bytes, oldest first. received: from the row of SHOW SLAVE STATUS, by its older names;
+    empty: it is no replica.
     """
 
     flavour: str
@@ -76,28 +76,28 @@ class ServerAnswers:
     replicas: list[ListedReplica] | None
     received: dict[str, str] | None
     dumping: list[str] = field(default_factory=list)
-    """Where from this account reads binlogs there now: HOST:PORT."""
+    """The addresses, HOST:PORT, from which this account reads binlogs there now."""
     refusals: dict[str, str] = field(default_factory=dict)
 
     def variable(self, *names: str) -> str | None:
-        """The first of these that the server has, in capitals."""
+        """Return the first of these that the server has, in capitals."""
         return next((self.variables[name].upper() for name in names if name in self.variables), None)
 
     def number(self, *names: str) -> int | None:
-        """As `variable`, of one that is a number."""
+        """Return the number of `variable`, if it is one."""
         text = self.variable(*names)
         return int(float(text)) if text is not None and text.replace(".", "", 1).isdigit() else None
 
 
 class Questions:
-    """Asks over one connection. What is refused stands in `refusals`."""
+    """Sends the queries over one connection. `refusals` has those that are refused."""
 
     def __init__(self, connection: SourceConnection) -> None:
         self._connection = connection
         self.refusals: dict[str, str] = {}
 
     async def answers(self) -> ServerAnswers:
-        """All of them. Raises: UpstreamError where the connection ends or the server takes too long."""
+        """Return all answers. Raises: UpstreamError if the connection ends or the server takes too long."""
         connection, facts = self._connection, self._connection.facts
         ahead_s, give_s = await self._clock()
         return ServerAnswers(
@@ -120,7 +120,7 @@ class Questions:
         )
 
     async def _rows(self, *statements: str) -> list[tuple[Any, ...]] | None:
-        """The answer to the first statement that the server knows; None: it refuses all of them."""
+        """Return the answer to the first statement that the server knows; None: it refuses all of them."""
         for statement in statements:
             try:
                 return await self._connection.query(statement)
@@ -132,7 +132,7 @@ class Questions:
         try:
             found = await self._connection.variables(VARIABLES)
             if self._connection.facts.flavour == "mariadb":
-                # It shows its replication to few accounts, how many of its replications run to all.
+                # It shows its replication to few accounts, but the number of running replications to all.
                 rows = await self._connection.query("SHOW GLOBAL STATUS LIKE 'Slaves_running'")
                 if rows:
                     found["slaves_running"] = str(rows[0][1])
@@ -156,7 +156,7 @@ class Questions:
         found = privileges_in(str(row[0]) for row in rows)
         if self._connection.facts.flavour == "mysql" and any(" ON " not in str(row[0]) for row in rows):
             active = await self._rows("SELECT CURRENT_ROLE()")
-            # `NONE` is what MySQL says of nobody's role.
+            # MySQL shows `NONE` for an account without a role.
             if active and active[0][0] and str(active[0][0]).upper() != "NONE":
                 more = await self._rows(f"SHOW GRANTS FOR CURRENT_USER() USING {active[0][0]}")
                 found |= privileges_in(str(row[0]) for row in more or [])
@@ -192,12 +192,13 @@ class Questions:
 
 
 def clock_difference(theirs: float, before: float, after: float) -> tuple[float, float]:
-    """Seconds that their clock is before ours, and the error either way, of an answer that came between two looks at ours."""
+    """Return the seconds by which their clock is before ours, and the error either way, of an answer that came between two looks at
+    ours."""
     return theirs - (before + after) / 2, (after - before) / 2
 
 
 def privileges_in(grants: Sequence[str] | Any) -> frozenset[str]:
-    """The privileges on all databases in the rows of SHOW GRANTS, in capitals, without what stands in brackets or behind TO."""
+    """Return the privileges on all databases in the rows of SHOW GRANTS, in capitals, without what is in brackets or after TO."""
     found: set[str] = set()
     for text in grants:
         head, on, _rest = text.partition(" ON *.* TO ")
@@ -212,12 +213,13 @@ _LATER: Final = {"Last_Errno": 18, "Last_Error": 19}
 
 
 def received_state(row: tuple[Any, ...]) -> dict[str, str]:
-    """What a replica's row says, by the older names. Of MySQL and MariaDB without channels' or connections' columns before."""
+    """Return the fields of a replica's row, by the older names. For MySQL and for MariaDB without the preceding columns of channels
+    or connections."""
     return {name: str(row[at]) for name, at in (_RECEIVED | _LATER).items() if len(row) > at and row[at] is not None}
 
 
 async def ask(connection: SourceConnection) -> ServerAnswers | UpstreamError:
-    """All answers, or what the way to them ended in."""
+    """Return all answers, or the error that prevented them."""
     try:
         return await Questions(connection).answers()
     except UpstreamError as error:

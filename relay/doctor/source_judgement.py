@@ -1,4 +1,4 @@
-"""What a source's settings mean for the relay and for whoever reads its binlogs; each with its cure."""
+"""The meaning of a source's settings for the relay and for all who read its binlogs; each with its cure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _TRIED: Final = {"mysql": ((5, 6), (9, 7)), "mariadb": ((10, 11), (11, 8))}
 
 @dataclass(frozen=True, slots=True)
 class OwnPlace:
-    """Who the relay is to its source: now, and when it was last attached."""
+    """The identity of the relay at its source: now, and when it was last attached."""
 
     registration: Registration
     earlier: Registration | None
@@ -32,7 +32,7 @@ class OwnPlace:
     newest_archived: str | None
     """The archive's newest binlog; None: it has none."""
     runs: bool = False
-    """Whether a relay runs on this archive, as far as can be seen here."""
+    """True if a relay runs on this archive, as far as is visible here."""
     ports: frozenset[int] = frozenset()
     """The local ports of its connections."""
 
@@ -40,7 +40,7 @@ class OwnPlace:
 def source_lines(
     about: str, settings: ServerSource, config: Config, answers: ServerAnswers, own: OwnPlace
 ) -> Iterator[DoctorLine]:
-    """All that can be said of a source that answers."""
+    """Yield all that can be said of a source that answers."""
     judgement = _Judgement(about, settings, answers)
     yield from judgement.privileges()
     yield judgement.version()
@@ -135,7 +135,8 @@ class _Judgement:
                 yield self.line(check, "ok", f"for {view.target}")
 
     def _older_tables(self, check: str) -> Iterator[DoctorLine]:
-        """Of a MariaDB that writes statements: whether the account is shown what views want of tables from before the archive."""
+        """Yield, for a MariaDB that writes statements, whether the account can see what views need of tables from before the
+        archive."""
         held = self._answers.privileges
         if held is None or "ALL PRIVILEGES" in held or self._answers.variable("binlog_format") == "ROW":
             return
@@ -187,7 +188,7 @@ class _Judgement:
         return self.line("server_id", "ok", f"{ours} is no other's of {len(answers.replicas)} listed replicas")
 
     def server_uuid(self, own: OwnPlace) -> Iterator[DoctorLine]:
-        """Of sources that know it: whether a copy of this archive's directory has a relay, too."""
+        """Yield, for sources that know it, whether a copy of this archive's directory has a relay, too."""
         if own.server_uuid is None or self._answers.replicas is None or self._answers.flavour == "mariadb":
             return
         ours = {(one.host, one.port) for one in (own.registration, own.earlier) if one is not None}
@@ -211,12 +212,12 @@ class _Judgement:
             )
 
     def _strangers(self, own: OwnPlace) -> list[str]:
-        """Where from this account reads binlogs, but for the relay that runs here."""
+        """Return the addresses from which this account reads binlogs, without the relay that runs here."""
         others = [
             one for one in self._answers.dumping if one.rpartition(":")[2] not in {str(port) for port in own.ports}
         ]
         if own.runs and len(others) == len(self._answers.dumping):
-            del others[:1]  # ours, behind something that changes addresses
+            del others[:1]  # ours, with its address translated
         return [printable(one) for one in others]
 
     def format(self) -> DoctorLine:
@@ -387,7 +388,7 @@ class _Judgement:
 
 
 def clock_line(about: str, answers: ServerAnswers, who: str) -> DoctorLine:
-    """How far a server's clock is from ours."""
+    """Return a line about the difference of a server's clock to ours."""
     if answers.ahead_s is None:
         return DoctorLine(about, "clock", "unknown", f"{who} does not tell its time")
     ahead_s, give_s = answers.ahead_s, answers.ahead_give_s
@@ -400,7 +401,7 @@ def clock_line(about: str, answers: ServerAnswers, who: str) -> DoctorLine:
 
 
 def shown_bytes(count: float) -> str:
-    """As a person reads it."""
+    """Return the number of bytes for people."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

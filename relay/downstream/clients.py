@@ -1,4 +1,4 @@
-"""Who is connected, and the counts of what they did."""
+"""The connected clients and the counts of what they did."""
 
 import asyncio
 import itertools
@@ -25,7 +25,7 @@ _REMEMBERED_ENDS: Final = 64
 
 
 class Clients:
-    """All sessions of one server. On the event loop only."""
+    """All sessions of one server. It is used on the event loop only."""
 
     def __init__(self, options: ListenOptions) -> None:
         self.max_connections = options.max_connections
@@ -34,36 +34,36 @@ class Clients:
         self.acknowledgement_sums = AcknowledgementSums()
         self.locks = UserLocks()
         self.memory = MemoryBudget(options.memory_bytes, _call_soon, FreedMemory().freed)
-        """What all of them make the relay hold in memory."""
+        """The memory that all of them make the relay hold."""
         self._asks_for_acks = options.presentation.semi_sync
         self._ids = itertools.count(1)
         self._sessions: dict[int, Session] = {}
         self._max_strangers = options.max_unauthenticated
         self._strangers = FairPlaces[Session]()
-        """Who has not logged in, by address, also those that got an error in place of a greeting and are not gone yet."""
+        """The sessions that have not logged in, by address, including refused ones that are still connected."""
         self._shares = AccountShares[Session](options.max_connections, options.admin_connections)
         # MariaDB's semi-sync replica closes its connection, then has it killed by another one, and complains if it is not
         # there: users of connections that ended, by id, a few.
         self._left: dict[int, str] = {}
         self._empty = asyncio.Event()
 
-    # --- who is there -----------------------------------------------------------------------------------------------
+    # --- the connected sessions -------------------------------------------------------------------------------------
 
     @property
     def sessions(self) -> list[Session]:
-        """Who is connected now."""
+        """The sessions that are connected now."""
         return list(self._sessions.values())
 
     def session(self, connection_id: int) -> Session | None:
-        """The connection of that number; None: there is none."""
+        """Return the connection of that number, or None."""
         return self._sessions.get(connection_id)
 
     def has_just_left(self, connection_id: int, user: str) -> bool:
-        """Whether that connection, of a replica that had logged in as `user`, ended a while ago."""
+        """Return whether that connection, of a replica that had logged in as `user`, ended a short while ago."""
         return self._left.get(connection_id) == user
 
     async def until_empty(self, longest_s: float) -> None:
-        """Waits until nobody is connected. Raises: TimeoutError."""
+        """Wait until no session is connected. Raises: TimeoutError."""
         if self._sessions:
             self._empty.clear()
             await asyncio.wait_for(self._empty.wait(), longest_s)
@@ -71,25 +71,25 @@ class Clients:
     # --- coming and going -------------------------------------------------------------------------------------------
 
     def came(self) -> int:
-        """A connection came: its number."""
+        """Count a new connection and return its number."""
         self.traffic.connections += 1
         return next(self._ids)
 
     def refusal(self, host: str) -> AnsweredError | None:
-        """What a connection from `host` is sent instead of a greeting; None: it is greeted."""
+        """Return the error that a connection from `host` is sent instead of a greeting; None: it is greeted."""
         return self.guard.refusal(host, asyncio.get_running_loop().time())
 
     def add(self, connection_id: int, session: Session) -> None:
-        """It is greeted."""
+        """Add a session that is greeted."""
         self._sessions[connection_id] = session
         self.traffic.most_connections = max(self.traffic.most_connections, len(self._sessions))
         self.add_stranger(session)
 
     def add_stranger(self, session: Session) -> None:
-        """It has come, greeted or refused, and takes a place until it has logged in or is gone.
+        """Give a new session, greeted or refused, a place until it has logged in or has ended.
 
-        Where there are too many, the address that has most loses the one that came first. A login is a matter of a few round
-        trips, so who came first has had the time for it; whether it has said something is nothing that a peer could not choose.
+        If there are too many, the address that has most loses its oldest session. A login takes a few round trips, so the oldest has
+        had the time for it; whether it has sent something proves nothing, because a peer chooses that.
         """
         self._strangers.add(session, address_group(session.client.host))
         while len(self._strangers) > self._max_strangers:
@@ -99,7 +99,7 @@ class Clients:
             self._end(first)
 
     def admit_login(self, session: Session, account: Account) -> AnsweredError | None:
-        """A right password was given: takes one of the places of those who have logged in. The error where there is none."""
+        """Give a session whose password was right one of the places of those who have logged in. Return the error if there is none."""
         refused = self._shares.refusal(account)
         if refused is not None:
             return refused
@@ -108,7 +108,7 @@ class Clients:
             candidates = self._shares.candidates(account, address)
             if not candidates:
                 return AnsweredError(ErrorCode.ER_CON_COUNT_ERROR, "Too many connections")
-            # Who is sent a stream would have to begin it again.
+            # A session that receives a stream would have to restart it.
             evicted = next((one for one in candidates if one.dump is None), candidates[0])
             evicted.log.evicted(newcomer=account.user)
             self._end(evicted)
@@ -117,13 +117,13 @@ class Clients:
         return None
 
     def _end(self, session: Session) -> None:
-        """Ends it now, and gives its place to others at once."""
+        """End the session now and give its place to others at once."""
         self._strangers.discard(session)
         self._shares.discard(session)
         session.abort()
 
     def gone(self, session: Session) -> None:
-        """The connection ended."""
+        """Forget a session whose connection ended."""
         client = session.client
         self.locks.release_all(client.connection_id)
         if self._sessions.pop(client.connection_id, None) is not None and client.server_id:
@@ -135,32 +135,32 @@ class Clients:
         if not self._sessions:
             self._empty.set()
 
-    # --- what the console shows and does ----------------------------------------------------------------------------
+    # --- for the console --------------------------------------------------------------------------------------------
 
     @property
     def connected(self) -> int:
-        """How many are connected."""
+        """The number of connected sessions."""
         return len(self._sessions)
 
     def statuses(self) -> list[ClientStatus]:
-        """Who is connected now."""
+        """Return the status of each connected session."""
         return [session.status() for session in self._sessions.values()]
 
     def unread_bytes(self, connection_id: int) -> int | None:
-        """Of all that was written to it, what the client has not read, as far as the system can tell; None: it cannot."""
+        """Return the bytes written to this connection that the client has not read, as far as the system knows; None: unknown."""
         session = self._sessions.get(connection_id)
         return session.unread_bytes() if session is not None else None
 
     @property
     def semi_sync_status(self) -> dict[str, int | str]:
-        """The semi-sync part of SHOW STATUS, each name without its prefix; empty where no acknowledgements are asked for."""
+        """The semi-sync part of SHOW STATUS, each name without its prefix; empty if no acknowledgements are requested."""
         if not self._asks_for_acks:
             return {}
         clients = sum(session.acknowledgements is not None for session in self._sessions.values())
         return semi_sync_status(self.acknowledgement_sums, clients=clients)
 
     def forgive_logins(self) -> None:
-        """Forgets failed logins: blocked addresses may try again."""
+        """Forget failed logins: blocked addresses may try again."""
         self.guard.forget()
 
 

@@ -27,17 +27,17 @@ from relay.process.background import tell_fault
 _KEPT_OUTPUTS: Final = 8
 _FIRST_WITH_GTIDS: Final = (5, 6, 5)
 _OLDEST_SHOWN: Final = "5.6.51"
-_HEARTBEATS_A_SECOND: Final = 2000
 """The version that a view of an older source shows: its binlogs have what that one had, GTIDs and version 2 of row events."""
+_HEARTBEATS_A_SECOND: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class ViewOrigin:
-    """What a view that is served comes from.
+    """The origin of a view that is served.
 
-    mirror: the archive that it is made from, whose source replicas are to see. gtid_uuid: whose GTIDs are assigned in it;
-    None: nobody's. gives_all: it has no GTIDs but those that are made of `gtid_uuid`, of several uuids. mysql_version: as what the
-    source is shown where it is a MariaDB, whose binlogs became MySQL's.
+    mirror: the archive that it is built from, whose source replicas are shown. gtid_uuid: the uuid of the GTIDs that are assigned in
+    it; None: none are. gives_all: it has no GTIDs but those that are derived from `gtid_uuid`, of several uuids. mysql_version: the
+    version that is shown if the source is a MariaDB, whose binlogs became MySQL's.
     """
 
     mirror: Archive
@@ -47,7 +47,7 @@ class ViewOrigin:
 
 
 class ServedArchive:
-    """An archive, who waits for it to grow, and as what it is shown. `begin`, then `close`; all on one event loop."""
+    """An archive, the streams that wait for it to grow, and its presentation. `begin`, then `close`; all on one event loop."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class ServedArchive:
     # --- beginning and end ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """From now on who waits for the archive to grow is told."""
+        """Wake the streams that wait for the archive whenever it grows from now on."""
         self._watches = True
         self.archive.watch(self._archive_moved)
 
     def rest(self) -> None:
-        """Tells nobody any more."""
+        """Stop waking streams."""
         if self._watches:
             self._watches = False
             self.archive.unwatch(self._archive_moved)
@@ -95,20 +95,20 @@ class ServedArchive:
             self._wake = None
 
     def close(self) -> None:
-        """Ends the threads, once nobody is served."""
+        """End the threads, once no replica is served."""
         self.rest()
         self.reads.shutdown()
         self.gtid_lookup.shutdown()
 
-    # --- as what it is shown ----------------------------------------------------------------------------------------
+    # --- its presentation -------------------------------------------------------------------------------------------
 
     @property
     def generation(self) -> Generation:
-        """Of the source that is followed."""
+        """The generation of the source that is followed."""
         return self.archive.current
 
     def facts(self, port: int) -> SourceFacts:
-        """The source as whoever is served this archive sees it. port: that is listened on."""
+        """Return the source's facts for a client of this archive. port: the one that is listened on."""
         source = self._source_facts()
         if source is not None:
             facts = replace(self.presentation.facts(source), settings=self.source.settings)
@@ -121,7 +121,7 @@ class ServedArchive:
         )
 
     def _source_facts(self) -> SourceFacts | None:
-        """A view's are those of the source that it is made of, but for the checksums, which its own files have or have not."""
+        """Return the source's facts; a view's are those of its source, except for the checksums, which depend on its own files."""
         if self._view is None:
             return source_facts(self.generation)
         source = source_facts(self._view.mirror.current)
@@ -138,7 +138,7 @@ class ServedArchive:
         return replace(source, checksum=checksum, version=version)
 
     def why_unreached(self) -> str:
-        """What replicas are told before the source was reached for the first time."""
+        """Return the text for replicas before the source was reached for the first time."""
         if self._source_facts() is not None:
             text = "binlog-relay had not heard from its source when this connection began, and has now: connect again"
         else:
@@ -146,12 +146,12 @@ class ServedArchive:
         return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).what
 
     def shown_server_id(self, generation: Generation) -> int:
-        """Of the source whose binlogs these are, as replicas are to see it."""
+        """Return the server_id that replicas are shown for the source of these binlogs."""
         source = source_facts(generation)
         return self.presentation.facts(source).server_id if source is not None else 0
 
     def check_replica(self, server_id: int, server_uuid: str) -> None:
-        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
+        """Refuse a replica whose ids collide with those of another server. Raises: PositionRefused."""
         source = self._source_facts()
         if source is not None:
             self.presentation.check_replica(source, server_id, server_uuid)
@@ -161,10 +161,10 @@ class ServedArchive:
                 "would be taken for them. Give the view another uuid, or delete auto.cnf at the replica and restart it"
             )
 
-    # --- what dumps call --------------------------------------------------------------------------------------------
+    # --- for dumps --------------------------------------------------------------------------------------------------
 
     async def until_left(self, identity: ReplicaIdentity) -> None:
-        """Until it is known what this replica had read when it ended a stream of this archive just now."""
+        """Wait until it is known what this replica had read when it ended a stream of this archive just now."""
         for other in self._clients.sessions:
             there = other.client
             if other.served is not self or other.leaving is None:
@@ -173,20 +173,21 @@ class ServedArchive:
                 await other.leaving.wait()
 
     def wait_at_edge(self, dump: Dump) -> None:
-        """`dump.pump` is to be called when the archive grows."""
+        """Call `dump.pump` when the archive grows."""
         self._edge.add(dump)
 
     def leave_edge(self, dump: Dump) -> None:
-        """`dump` has ended: an archive that does not grow any more would keep it for ever."""
+        """Forget `dump`, which has ended: an archive that does not grow any more would keep it for ever."""
         self._edge.discard(dump)
 
     def shortest_silence_s(self) -> float:
-        """Between two heartbeats of one stream: of those that wait for the archive to grow, whatever they ask for, so many a second
-        take little of the loop."""
+        """Return the shortest time between two heartbeats of one stream: it limits the heartbeats a second of all streams that wait
+        for the archive to grow, whatever they ask for, so that they take little of the loop.
+        """
         return len(self._edge) / _HEARTBEATS_A_SECOND
 
     def next_move(self) -> asyncio.Event:
-        """Is set when the archive grows from now on."""
+        """Return an event that is set when the archive grows from now on."""
         return self._moved
 
     # --- the live edge ----------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ class ServedArchive:
             self._broadcast()
 
     def _broadcast(self) -> None:
-        """Lets everyone send who waits for more. Those who wait again afterwards put themselves back."""
+        """Let every waiting stream send. Streams that wait again afterwards register again."""
         self._wake = None
         loop = asyncio.get_running_loop()
         started = loop.time()

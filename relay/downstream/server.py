@@ -1,4 +1,4 @@
-"""The listening side: who is connected, who may log in, and which archive each is served."""
+"""The listening side: the connected clients, their logins, and the archive that each is served."""
 
 import asyncio
 import contextlib
@@ -54,13 +54,14 @@ class DownstreamServer:
         console: StatementAnswers | None = None,
         views: ServedViews | None = None,
     ) -> None:
-        """clients: where they are kept, made for these options, nobody in it. console: answers statements about the relay.
-        views: what accounts with a view are served in place of the archive."""
+        """clients: their container, created for these options and empty. console: answers statements about the relay. views: served
+        to accounts with a view instead of the archive.
+        """
         options = options or ListenOptions()
         self.clients = clients or Clients(options)
         self.mirror = ServedArchive(archive, self.clients, options, source, console)
         self.views = views or ServedViews()
-        # One at a time, by turns: whoever guesses passwords gets no more of the machine than a thread.
+        # One at a time, by turns: a client that guesses passwords gets no more of the machine than a thread.
         self.checks: Executor = FairPool(1, "login-check", newest_first=True)
         self.handshakes: Executor = FairPool(2, "tls-handshake", newest_first=True)
         self.tls = options.tls
@@ -80,36 +81,36 @@ class DownstreamServer:
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     def replace_accounts(self, accounts: Iterable[Account]) -> None:
-        """Whoever is not logged in by now is judged by these; who is stays."""
+        """Judge later logins by these accounts; sessions that are logged in stay."""
         self.accounts = self.accounts.replaced(accounts)
         self._prepare_key()
 
     def replace_tls(self, tls: ServerTls | None) -> None:
-        """What connections from now on are offered; those that are there keep what they have."""
+        """Offer this to later connections; existing ones keep what they have."""
         self.tls = tls
 
     def replace_login_limits(self, max_failures: int, block_s: float) -> None:
-        """See `LoginGuard`: what addresses get from now on."""
+        """Set the limits of `LoginGuard` from now on."""
         self.clients.guard.max_failures = max_failures
         self.clients.guard.block_s = block_s
 
     def _prepare_key(self) -> None:
-        """Makes the RSA key before the first login that needs it would wait for it."""
+        """Generate the RSA key before the first login that needs it would wait for it."""
         if self.accounts.may_need_rsa_key:
             self.checks.submit(guarded(self.accounts.rsa_key, "making the RSA key", lambda _fault: None))
 
     @property
     def port(self) -> int:
-        """The port that is listened on; 0 when none is."""
+        """The port that is listened on; 0 if there is none."""
         return self._accepting.port if self._accepting is not None else 0
 
     @property
     def sessions(self) -> list[Session]:
-        """Who is connected now."""
+        """The sessions that are connected now."""
         return self.clients.sessions
 
     async def start(self, host: str, port: int) -> None:
-        """Listens. Raises: OSError, for instance when the port is taken."""
+        """Listen. Raises: OSError, for instance when the port is taken."""
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
         self._accepting = Accepting(self._came, self._backlog)
@@ -118,7 +119,7 @@ class DownstreamServer:
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
     async def close(self) -> None:
-        """Stops listening and ends all sessions, within a second. Replicas come back by themselves (ERR 1053)."""
+        """Stop listening and end all sessions, within a second. Replicas reconnect by themselves (ERR 1053)."""
         if self._closing:
             return
         self._closing = True
@@ -143,14 +144,14 @@ class DownstreamServer:
         begin_task(made, "taking a connection", expected=(OSError,))
 
     async def _until_empty(self) -> None:
-        """Waits until nobody is connected, half a second at most."""
+        """Wait until no session is connected, half a second at most."""
         with contextlib.suppress(TimeoutError):
             await self.clients.until_empty(_GRACE_S)
 
-    # --- what sessions call -----------------------------------------------------------------------------------------
+    # --- for sessions -----------------------------------------------------------------------------------------------
 
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
-        """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
+        """Count a new connection. Return its id and the source's facts, or the error that it is sent instead of a greeting."""
         connection_id = self.clients.came()
         refused = self.clients.refusal(session.client.host)
         if self._closing:
@@ -162,7 +163,7 @@ class DownstreamServer:
         return connection_id, self.mirror.facts(self.port)
 
     def rule_login(self, session: Session, user: str, account: Account | None) -> Ruling:
-        """A verdict on a login as `user`: counted, when it may be told, and what the account is served from then on."""
+        """Count a verdict on a login as `user`. Return when it may be sent, and what the account is served from then on."""
         now, guard, address = asyncio.get_running_loop().time(), self.clients.guard, session.client.host
         was_blocked = guard.refusal(address, now) is not None
         ruling = guard.rule(address, now, user=user, accepted=account is not None)
@@ -175,7 +176,7 @@ class DownstreamServer:
         return ruling
 
     def _admitted(self, session: Session, account: Account, hold_s: float) -> Ruling:
-        """A right password was given: what it opens. It may have to wait `hold_s` for it."""
+        """Return the ruling for a right password. It may have to be held for `hold_s`."""
         if session.client.is_replica_before_source:
             instead = AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, self.mirror.why_unreached())
             return Ruling(hold_s, instead, "a replica, and the source was never reached")
@@ -196,7 +197,7 @@ class DownstreamServer:
         return Ruling(hold_s, facts=facts)
 
     def _facts_without(self, view: str) -> SourceFacts:
-        """As people see the source whose view is not open: nothing that a replica could begin with, which comes again."""
+        """Return the source's facts for people whose view is not open: a replica, which reconnects, could not begin with them."""
         views = self.views
 
         def why() -> str:
@@ -205,12 +206,12 @@ class DownstreamServer:
         return replace(self.mirror.facts(self.port), gtids=GtidVariables, settings=dict, unreached=why)
 
     def _opened_since(self, session: Session) -> str | None:
-        """Of somebody who logged in while their view was not open, what to do now; None: it is not open yet."""
+        """Return what a user who logged in while their view was not open must do now; None: it is not open yet."""
         view = session.status().view
         return _OPENED.format(view) if view is not None and self.views.find(view) is not None else None
 
     def turn_of(self, session: Session) -> Turn:
-        """By whose turn threads work for it: its account's, of an account by addresses; of a stranger its address's."""
+        """Return the turn under which threads work for it: its account's, divided by addresses; for a stranger its address's."""
         client = session.client
         address = address_group(client.host)
         if client.user:
@@ -218,11 +219,11 @@ class DownstreamServer:
         return Turn(address, rank=Rank.KNOWN if self.clients.guard.knows(client.host) else Rank.UNKNOWN)
 
     def gone(self, session: Session) -> None:
-        """The connection ended."""
+        """Note that the connection ended."""
         self.clients.gone(session)
 
     async def answer_request(self, session: Session, request: Request) -> GivenAnswer:
-        """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+        """Answer a request that only the running relay can answer. Raises: AnsweredError, which the client receives."""
         TURN.set(self.turn_of(session))
         if isinstance(request, KillConnection):
             return self._kill(session, request.connection_id, query_only=request.query_only)
@@ -242,8 +243,9 @@ class DownstreamServer:
         )
 
     def _kill(self, session: Session, connection_id: int, *, query_only: bool) -> Done:
-        """Ends a connection: anybody's for an admin, those of the same user for others. query_only: only if it dumps, or
-        waits for a position to do so; else the statement that it waits for."""
+        """End a connection: any for an admin, those of the same user for others. query_only: only if it dumps, or waits for a
+        position to do so; else the statement that it waits for.
+        """
         user, target = session.client.user, self.clients.session(connection_id)
         if target is None and self.clients.has_just_left(connection_id, user):
             return Done()
@@ -260,11 +262,11 @@ class DownstreamServer:
         return Done()
 
     def dump_begins(self, session: Session) -> None:
-        """Ends an older dump of the same replica: the same uuid, or the same server_id where there is none.
+        """End an older dump of the same replica: the same uuid, or the same server_id if there is none.
 
-        An older request that is still held ends too: begun later, it would take the place of this newer one. Both may be of
-        different archives: a replica that moves to a view is not kept waiting by what is left of its stream from the mirror,
-        and nobody needs to read both. Only one of the same account, or from the same address, is ended: a uuid is no proof.
+        An older request that is still held ends too: if it began later, it would replace this newer one. The two may be of different
+        archives: a replica that moves to a view does not wait for the rest of its stream from the mirror, and no replica needs to
+        read both. Only a dump of the same account, or from the same address, is ended: a uuid is no proof.
         """
         here = session.client
         if not here.server_id:
@@ -297,7 +299,7 @@ class DownstreamServer:
                 "have one uuid, remove auto.cnf of one of them and restart it.",
             )
         if sharing:
-            # One line, however many there are: each new one of hundreds would be told with each of the others.
+            # One line for all of them: otherwise each new one of hundreds would be logged with each of the others.
             session.log.shares(
                 "server_id_shared",
                 sharing,

@@ -1,1 +1,1 @@
-"""Who gets what there is not enough of: connections and threads, by account and address."""
+"""The sharing of scarce resources: connections and threads, by account and address."""

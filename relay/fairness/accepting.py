@@ -1,6 +1,6 @@
-"""Connections as the system hands them over, before TLS: so that whoever counts them counts each from its first moment.
+"""Connections as the system hands them over, before TLS, so that each is counted from its first moment.
 
-The event loop's own servers take one connection a turn. A flood then fills the system's queue, and everybody waits in it.
+The event loop's own servers take one connection a turn. A flood then fills the system's queue, and every client waits in it.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from typing import Final
 from relay.process.background import guarded
 
 _AT_ONCE: Final = 32
-"""After so many the event loop's other work has its turn."""
+"""The connections accepted at once, before the event loop's other work has its turn."""
 _REST_S: Final = 0.2
-"""Where the system has no descriptor, or no memory, for another connection."""
+"""The pause when the system has no descriptor, or no memory, for another connection."""
 _KEPT_FREE: Final = 8
 """Descriptors that no connection gets: the source and the archive open files meanwhile."""
 _PASSING: Final = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR, errno.ECONNABORTED, errno.EPROTO)
@@ -34,11 +34,11 @@ class Accepting:
 
     @property
     def port(self) -> int:
-        """The port that is listened on; 0 when none is."""
+        """The port that is listened on; 0 if there is none."""
         return int(self._sockets[0].getsockname()[1]) if self._sockets else 0
 
     async def begin(self, host: str, port: int) -> None:
-        """Raises: OSError, for instance when the port is taken."""
+        """Listen. Raises: OSError, for instance when the port is taken."""
         found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         try:
             for family, kind, protocol, _name, address in dict.fromkeys(found):
@@ -56,7 +56,7 @@ class Accepting:
         self._go_on()
 
     def close(self) -> None:
-        """Takes no more."""
+        """Stop accepting."""
         if self._rests is not None:
             self._rests.cancel()
         for listening in self._sockets:
@@ -93,7 +93,7 @@ class Accepting:
 
 
 def _has_room(listening: socket.socket) -> bool:
-    """Whether the system gives a connection its descriptor, and would give `_KEPT_FREE` more."""
+    """Return whether the system gives a connection its descriptor, and would give `_KEPT_FREE` more."""
     tried: list[int] = []
     try:
         for _ in range(_KEPT_FREE + 1):

@@ -1,4 +1,4 @@
-"""Whose a connection is, where connections are counted by address."""
+"""The group that a connection belongs to, where connections are counted by address."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address
@@ -6,14 +6,14 @@ from typing import Final
 
 from protocol.auth.host_pattern import plain_address
 
-# Whoever has one IPv6 address has all 2**64 of its network.
+# A client with one IPv6 address has all 2**64 of its network.
 _IPV6_NETWORK: Final = 64
 _REMEMBERED: Final = 4096
 
 
 @lru_cache(_REMEMBERED)
 def address_group(address: str) -> str:
-    """The IPv4 address, also of one that is mapped into IPv6, or the /64 network of an IPv6 address.
+    """Return the IPv4 address, also of one that is mapped into IPv6, or the /64 network of an IPv6 address.
 
     Text that is no address, such as that of a Unix socket, is a group of its own.
     """

@@ -1,4 +1,5 @@
-"""Threads for what clients ask of the disk or of much text: not those in which the archive and the source are followed."""
+"""Threads for client requests that need the disk or process much text: other ones than those in which the archive and the source are
+followed."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +15,7 @@ _pools: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairPool]] = WeakKeyD
 
 
 async def in_turn(function: Callable[..., T], /, *arguments: Any) -> T:
-    """Calls it in a thread, by the turn of the task that asks. Raises what it raises."""
+    """Call it in a thread, by the turn of the task that asks. Raises what it raises."""
     loop = asyncio.get_running_loop()
     pool = _pools.get(loop)
     if pool is None:

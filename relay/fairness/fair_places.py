@@ -18,16 +18,16 @@ class _Group(Generic[T]):
 
     def __init__(self, ranks: int) -> None:
         self.count = 0
-        # An ordinary dict looks through all that was removed at its beginning to find its first entry.
+        # An ordinary dict passes over all that was removed at its beginning to find its first entry.
         self.ranks: tuple[OrderedDict[T, int], ...] = tuple(OrderedDict() for _ in range(ranks))
 
     def first(self) -> tuple[T, int]:
-        """The one that goes first, with its number."""
+        """Return the one that goes first, with its number."""
         return next((holder, number) for rank in self.ranks for holder, number in rank.items())
 
 
 class FairPlaces(Generic[T]):
-    """Who holds a place, by group, such as the address. Each call costs O(log n).
+    """The holders of places, by group, such as the address. Each call costs O(log n).
 
     ranks: in a group, holders of rank 0 go before those of rank 1, and so on; of one rank the oldest goes first.
     """
@@ -44,16 +44,16 @@ class FairPlaces(Generic[T]):
         return len(self._holders)
 
     def __iter__(self) -> Iterator[T]:
-        """All who have a place."""
+        """Iterate over all holders."""
         return iter(list(self._holders))
 
     def count(self, group: Hashable) -> int:
-        """How many places the group has."""
+        """Return the number of the group's places."""
         found = self._groups.get(group)
         return found.count if found is not None else 0
 
     def add(self, holder: T, group: Hashable, rank: int = 0) -> None:
-        """It takes a place."""
+        """Give the holder a place."""
         found = self._groups.get(group)
         if found is None:
             found = self._groups[group] = _Group(self._ranks)
@@ -63,7 +63,7 @@ class FairPlaces(Generic[T]):
         self._changed(group, found)
 
     def move(self, holder: T, rank: int) -> None:
-        """It is of this rank now, as the newest; fine for one that has no place."""
+        """Set the holder's rank, as the newest of it; one without a place is ignored."""
         place = self._holders.get(holder)
         if place is None:
             return
@@ -75,7 +75,7 @@ class FairPlaces(Generic[T]):
         self._changed(group, found)
 
     def discard(self, holder: T) -> None:
-        """It gives its place back; fine for one that has none."""
+        """Take the holder's place back; one without a place is ignored."""
         place = self._holders.pop(holder, None)
         if place is None:
             return
@@ -89,7 +89,7 @@ class FairPlaces(Generic[T]):
             self._changed(group, found)
 
     def first_to_go(self, newcomer: T | None = None) -> T | None:
-        """Of the group that has most, the holder that goes first; of several such groups, the oldest one. None: there is nobody.
+        """Return the holder that goes first of the group that has most; of several such groups, the oldest one. None: there is none.
 
         newcomer: stays, whatever its rank, unless it is the only one.
         """
@@ -102,12 +102,12 @@ class FairPlaces(Generic[T]):
         return next((holder for rank in found.ranks for holder in rank if holder is not newcomer), first)
 
     def most(self) -> int:
-        """How many places the group has that has most."""
+        """Return the number of places of the group that has most."""
         found = self._largest()
         return found.count if found is not None else 0
 
     def of_largest(self) -> Iterator[T]:
-        """The holders of the group that has most, in the order in which they go."""
+        """Yield the holders of the group that has most, in the order in which they go."""
         found = self._largest()
         if found is not None:
             for rank in found.ranks:

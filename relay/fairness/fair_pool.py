@@ -1,6 +1,6 @@
-"""Threads that many ask for work, by turns: whoever asks for much waits for itself, not others for it.
+"""Threads that share work by turns: a caller that requests much waits for itself, and does not delay others.
 
-Whose work it is goes with the task that asks for it (`TURN`), so nobody in between has to hand it on.
+The turn travels with the task that requests the work (`TURN`), so no code in between must pass it on.
 """
 
 import itertools
@@ -23,7 +23,7 @@ TURN: Final[ContextVar[Turn]] = ContextVar("turn", default=Turn())  # noqa: B039
 
 @contextmanager
 def taking(turn: Turn) -> Iterator[None]:
-    """What is asked for inside is of this turn."""
+    """Use this turn for requests inside the block."""
     token = TURN.set(turn)
     try:
         yield
@@ -41,12 +41,12 @@ class _Work(NamedTuple):
 
 
 class FairPool(Executor):
-    """At most `size` threads, each made when there is work for it, and `kept` more for work of rank FIRST. `name`: of the threads, with
-    a number behind it.
+    """At most `size` threads, each created when there is work for it, and `kept` more for work of rank FIRST. `name`: of the threads,
+    followed by a number.
 
-    newest_first: of those who ask for the first time, who came last is served first: where more ask than can be served before they
-    give up, some are served in time, not all of them too late. begin: what each thread does first. What waits takes little, and is
-    bounded by whoever asks: each asks for one thing at a time. All its threads end with the process, whatever they are at.
+    newest_first: of first requests, the newest is served first: if more come than can be served before they give up, some are served
+    in time, not all of them too late. begin: called first in each thread. Waiting requests take little memory, and the callers bound
+    them: each has one request at a time. All its threads end with the process, whatever they are doing.
     """
 
     def __init__(
@@ -66,17 +66,18 @@ class FairPool(Executor):
         self._waiting = FairQueue[_Work](newest_first=newest_first)
         self._at_work: dict[Hashable, int] = {}
         self._busy = 0
-        """Threads at work of other ranks than FIRST."""
+        """The number of threads with work of other ranks than FIRST."""
         self._idle = 0
-        """Threads that wait and were not woken."""
+        """The number of threads that wait and were not woken."""
         self._threads: list[threading.Thread] = []
         self._is_closed = False
         self._lock = threading.Lock()
         self._calls = SimpleQueue[Waiting[_Work] | None]()
-        """One for each idle thread that is called: its work, or None where it is to look for some."""
+        """One entry for each idle thread that is called: its work, or None if it must look for some."""
 
     def submit(self, call: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
-        """Has a thread call it, by the turn of the task that asks. What comes of it is in the future. Cancelled: it is not called."""
+        """Have a thread call it, by the turn of the requesting task. The future has the result. If it is cancelled, the call is not
+        made."""
         future: Future[T] = Future()
         waiting = Waiting(next(self._numbers), TURN.get(), _Work(lambda: call(*arguments, **named), future))
         with self._lock:
@@ -98,12 +99,12 @@ class FairPool(Executor):
         if self._is_closed:
             future.cancel()
         else:
-            # Not with the work: a future that knows itself keeps its result until the garbage collector comes.
+            # Not with the work: a future that refers to itself keeps its result until the garbage collector runs.
             future.add_done_callback(partial(self._ended, waiting.number, waiting.turn))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes nothing more. cancel_futures: what waits is not called. wait: until all threads have ended."""
+        """Accept nothing more. cancel_futures: waiting requests are not called. wait: until all threads have ended."""
         with self._lock:
             self._is_closed = True
             left = self._waiting.all() if cancel_futures else []
@@ -120,7 +121,7 @@ class FairPool(Executor):
         self._idle = 0
 
     def _ended(self, number: int, turn: Turn, future: Future[Any]) -> None:
-        """Of a work that was cancelled nothing is kept."""
+        """Remove a cancelled request."""
         if future.cancelled():
             with self._lock:
                 self._waiting.discard(number, turn)
@@ -134,7 +135,7 @@ class FairPool(Executor):
             with self._lock:
                 waiting = self._next(done)
                 is_over = waiting is None and self._is_closed and not self._waiting
-            # Only now: whoever waits for it may ask for more at once, and this thread is idle.
+            # Not before now: the code that waits for it may request more at once, and this thread is idle.
             if tell is not None:
                 tell(found)
             found = tell = done = None
@@ -151,7 +152,7 @@ class FairPool(Executor):
             del waiting, call, future
 
     def _next(self, done: Turn | None) -> Waiting[_Work] | None:
-        """What this thread is to do; None: it is idle, or all is over. done: of the work that it has ended."""
+        """Return the thread's next work; None: it is idle, or all is over. done: of the work that it has ended."""
         if done is not None:
             self._busy -= done.rank is not Rank.FIRST
             self._at_work[done.whose] -= 1
@@ -168,7 +169,7 @@ class FairPool(Executor):
         return waiting
 
     def _may_be_taken_now(self, rank: Rank) -> bool:
-        """Whether a thread is idle that takes work of this rank, and none waits before it."""
+        """Return whether a thread is idle that takes work of this rank, and none waits before it."""
         return self._idle > 0 and not self._waiting and (self._busy < self._size or rank is Rank.FIRST)
 
     def _take(self, waiting: Waiting[_Work]) -> None:

@@ -1,4 +1,4 @@
-"""What waits for its turn: by rank, then by whose it is, then by parts of that one's; each of them one at a time, in a circle."""
+"""The queue of waiting requests: by rank, then by owner, then by the owner's parts; each of them one at a time, round-robin."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class Rank(IntEnum):
-    """Whose work goes first. Those of one rank take turns; UNKNOWN has some of KNOWN's, so that nobody waits for ever for one who
-    asks again and again."""
+    """The priority of work. Owners of one rank take turns; UNKNOWN has some of KNOWN's turns, so that repeated requests make none
+    wait for ever."""
 
     FIRST = 0
-    """What an admin asks for."""
+    """Requests of an admin."""
     KNOWN = 1
-    """Of accounts, of peers at an address from which somebody has logged in, and the relay's own."""
+    """Requests of accounts, of peers at an address with a successful login, and the relay's own."""
     UNKNOWN = 2
 
 
@@ -25,7 +25,7 @@ class Rank(IntEnum):
 class Turn:
     """whose: the account, or the address group of a peer without one; the relay itself is nobody.
 
-    part: among the work of that one, what takes turns again.
+    part: a subdivision of the owner's work that takes turns again.
     """
 
     whose: Hashable = ""
@@ -34,7 +34,7 @@ class Turn:
 
 
 class Waiting(NamedTuple, Generic[T]):
-    """One that waits: `number` tells it from others of its turn."""
+    """A waiting request: `number` distinguishes it from others of its turn."""
 
     number: int
     turn: Turn
@@ -43,31 +43,31 @@ class Waiting(NamedTuple, Generic[T]):
 
 _NOBODY: Final[Mapping[Hashable, int]] = MappingProxyType({})
 _KNOWN_BEFORE_UNKNOWN: Final = 3
-"""So many of KNOWN are done for one of UNKNOWN, where both wait."""
+"""So many of KNOWN are done for one of UNKNOWN, if both wait."""
 _UNKNOWN_FIRST: Final = (Rank.FIRST, Rank.UNKNOWN, Rank.KNOWN)
 
 
 class FairQueue(Generic[T]):
-    """What waits, in the order in which it is taken. Not for several threads at once.
+    """The waiting requests, in the order in which they are taken. Not for several threads at once.
 
-    newest_first: of those who have nothing else waiting, who came last is served first.
+    newest_first: among owners with nothing else waiting, the newest is served first.
     """
 
     def __init__(self, *, newest_first: bool = False) -> None:
         self._newest_first = newest_first
         self._length = 0
         self._passed_over = 0
-        """How often KNOWN went before an UNKNOWN that waits."""
+        """The number of times that KNOWN went before an UNKNOWN that waits."""
         self._ranks: dict[Rank, OrderedDict[Hashable, OrderedDict[Hashable, OrderedDict[int, Waiting[T]]]]] = {
             rank: OrderedDict() for rank in Rank
         }
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of waiting requests."""
         return self._length
 
     def add(self, waiting: Waiting[T]) -> None:
-        """It comes last of its part."""
+        """Add it as the last of its part."""
         turn = waiting.turn
         of_rank = self._ranks[turn.rank]
         parts = of_rank.get(turn.whose)
@@ -79,7 +79,7 @@ class FairQueue(Generic[T]):
         self._length += 1
 
     def discard(self, number: int, turn: Turn) -> bool:
-        """Whether one with this number, of this turn, was waiting."""
+        """Remove one with this number, of this turn; return whether it was waiting."""
         of_rank = self._ranks[turn.rank]
         parts = of_rank.get(turn.whose, OrderedDict())
         found = parts.get(turn.part, OrderedDict())
@@ -95,7 +95,7 @@ class FairQueue(Generic[T]):
     def pop(
         self, ranks: tuple[Rank, ...] = tuple(Rank), at_work: Mapping[Hashable, int] = _NOBODY
     ) -> Waiting[T] | None:
-        """Takes out what is next; of those that have work in hand (`at_work`) only where nobody else waits."""
+        """Take out the next one; owners that have work in progress (`at_work`) come only if no other waits."""
         for rank in self._in_order(ranks):
             of_rank = self._ranks[rank]
             if not of_rank:
@@ -115,7 +115,7 @@ class FairQueue(Generic[T]):
         return None
 
     def _in_order(self, ranks: tuple[Rank, ...]) -> tuple[Rank, ...]:
-        """Of these, which goes first now."""
+        """Return these ranks in their present order."""
         if (
             Rank.UNKNOWN not in ranks
             or not (self._ranks[Rank.KNOWN] and self._ranks[Rank.UNKNOWN])
@@ -129,7 +129,7 @@ class FairQueue(Generic[T]):
         return tuple(sorted(ranks, key=_UNKNOWN_FIRST.index))
 
     def all(self) -> list[Waiting[T]]:
-        """Everything."""
+        """Return everything."""
         return [
             waiting
             for of_rank in self._ranks.values()

@@ -1,4 +1,5 @@
-"""How long commands may hold the event loop: all connections share a few milliseconds of each of its iterations, by account."""
+"""The time for which commands may hold the event loop: all connections share a few milliseconds of each of its iterations, by
+account."""
 
 import asyncio
 import itertools
@@ -14,10 +15,10 @@ _REQUEST_S: Final = 0.001
 
 
 class Rounds:
-    """Of all connections of one server. On the event loop only.
+    """The rounds of all connections of one server. On the event loop only.
 
-    A round begins with those who wait, admins first, then account by account; what is left of it has whoever sends a command
-    meanwhile. When it is used up, commands wait for the loop's next iteration, and what else the loop has to do comes before them.
+    A round begins with those that wait, admins first, then account by account; commands that arrive meanwhile get the rest of it.
+    When it is used up, commands wait for the loop's next iteration, and the loop's other work comes before them.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -25,26 +26,26 @@ class Rounds:
         self._waiting = FairQueue[Callable[[], object]]()
         self._numbers = itertools.count()
         self._until: float | None = None
-        """When the round that has begun is used up."""
+        """The time when the present round is used up."""
 
     def has_time(self) -> bool:
-        """Whether a command that came now may be answered now."""
+        """Return whether a command that came now may be answered now."""
         if self._until is None:
             self._begin(self._clock())
             return True
         return self._clock() < self._until
 
     def length_s(self) -> float:
-        """Of the turn that begins now. Each has at least one command."""
+        """Return the length of the turn that begins now. Each has at least one command."""
         return _ROUND_S / (1 + len(self._waiting))
 
     def requested(self) -> None:
-        """A command was handed on, to be answered in an iteration to come: it counts as a millisecond."""
+        """Count a command that was passed on, to be answered in a later iteration, as a millisecond."""
         if self._until is not None:
             self._until -= _REQUEST_S
 
     def wait(self, turn: Turn, take: Callable[[], object]) -> Callable[[], object]:
-        """Has `take` called once, in a later iteration, when it is its turn. Returns what takes that back."""
+        """Have `take` called once, in a later iteration, when it is its turn. Return a function that undoes this."""
         number = next(self._numbers)
         if self._until is None:
             self._begin(self._clock())
@@ -56,7 +57,7 @@ class Rounds:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """The loop is in its next iteration."""
+        """Begin the loop's next iteration."""
         self._until = None
         if not self._waiting:
             return

@@ -1,4 +1,4 @@
-"""Who keeps what when there is not room for all: who has least loses nothing, and who has most gives up its last ones."""
+"""The fair division when there is not room for all: the smallest owners lose nothing, and the largest give up their last items."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -8,7 +8,8 @@ T = TypeVar("T")
 
 
 def fair_part(items: Sequence[T], of: Callable[[T], Hashable], most: int) -> list[T]:
-    """At most `most` of `items`, in their order: of each group that `of` tells, the first ones, up to the same number for all."""
+    """Return at most `most` of `items`, in their order: of each group that `of` returns, the first ones, up to the same number for
+    all."""
     if len(items) <= most:
         return list(items)
     share = _share(Counter(map(of, items)).values(), most)
@@ -23,7 +24,7 @@ def fair_part(items: Sequence[T], of: Callable[[T], Hashable], most: int) -> lis
 
 
 def _share(counts: Iterable[int], most: int) -> int:
-    """The greatest number that each may keep so that all together keep no more than `most`, which is less than their sum."""
+    """Return the greatest number that each may keep so that all together keep no more than `most`, which is less than their sum."""
     ordered = sorted(counts)
     left = most
     for position, count in enumerate(ordered):

@@ -1,4 +1,4 @@
-"""/api/v1/: which question is answered by what."""
+"""/api/v1/: the answer to each question."""
 
 import asyncio
 import sqlite3
@@ -38,7 +38,7 @@ class Api:
         self._version = version
         self._in_thread = in_thread
         self._asking = asyncio.Lock()
-        """Held while the disk is read for a question: whoever asks, and how often, replicas' questions find a thread that is free."""
+        """Held while the disk is read for a question: however many ask, and how often, a thread stays free for replicas' questions."""
         self._waiting = 0
         self._finds: Mapping[str, Find] = {
             "overview": self._overview,
@@ -59,7 +59,7 @@ class Api:
         }
 
     async def answer(self, name: str, values: Mapping[str, str]) -> Json:
-        """Raises: Unanswerable."""
+        """Return the answer. Raises: Unanswerable."""
         if name == "openapi.json":
             return document(self._version)
         find = self._finds.get(name)
@@ -162,7 +162,7 @@ class Api:
         }
 
     async def _alone(self, finding: Awaitable[Any]) -> Any:
-        """One at a time. Raises: Unanswerable where too many wait already."""
+        """Await one at a time. Raises: Unanswerable if too many wait already."""
         if self._waiting >= _MOST_WAITING:
             if asyncio.iscoroutine(finding):
                 finding.close()

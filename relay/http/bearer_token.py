@@ -15,11 +15,11 @@ class BearerToken:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a request must show one."""
+        """True if a request must show a token."""
         return self._digest is not None
 
     def lets_in(self, authorization: str | None) -> bool:
-        """Whether a request with this header is answered. Takes as long for one wrong token as for another."""
+        """Return whether a request with this header is answered. It takes as long for one wrong token as for another."""
         if self._digest is None:
             return True
         if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:

@@ -1,7 +1,7 @@
-"""aiohttp's server with bounds: so many connections, and each of them only so long at a time with a request or an answer.
+"""aiohttp's server with bounds: on the number of connections, and on the time of each for a request or an answer.
 
-With too many, the address that has most loses one: one that waits for its next request, else the one whose request has been incomplete
-for longest, else the one that has been answered for longest. The newcomer stays.
+With too many, the address that has most loses one: one that waits for its next request, else the one whose request has been
+incomplete for longest, else the one that has been answered for longest. The newcomer stays.
 """
 
 import asyncio
@@ -33,23 +33,23 @@ HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-"""Of each answer that says nothing else."""
+"""The headers of each answer that sets no others."""
 _IDLE_S: Final = 75.0
-"""A monitor that comes once a minute keeps its connection."""
+"""A monitor that polls once a minute keeps its connection."""
 _LONGEST_LINE: Final = 4096
 _LONGEST_FIELD: Final = 4096
 _MOST_HEADERS: Final = 64
 _MOST_UNREAD: Final = 16 << 10
 _BACKLOG: Final = 128
 
-# What aiohttp would log of each malformed request has nothing that the counts do not say, and as many lines as a peer wants.
+# aiohttp's log lines about malformed requests add nothing to the counts, and a peer could cause as many as it wants.
 _silent = logging.getLogger("relay.http.aiohttp")
 _silent.addHandler(logging.NullHandler())
 _silent.propagate = False
 
 
 class RequestPhase(IntEnum):
-    """What a connection waits for. With too many connections those of the first phase go first."""
+    """The event that a connection waits for. With too many connections those of the first phase are closed first."""
 
     IDLE = 0
     ASKING = 1
@@ -70,7 +70,7 @@ class BoundedConnection(RequestHandler):
         self._phase = RequestPhase.ASKING
 
     def begin(self, accepted: socket.socket, tls: ssl.SSLContext | None, threads: Executor, turn: Turn) -> None:
-        """Makes a connection of the socket; with TLS, after a handshake, which `threads` make by this turn."""
+        """Create a connection on the socket; with TLS, after a handshake, which `threads` perform by this turn."""
         if tls is not None:
             self._secured = TlsConnection(self, tls, threads, turn)
             self._due_in(self._bounds.request_timeout_s)
@@ -84,7 +84,7 @@ class BoundedConnection(RequestHandler):
             self._let_go()
 
     def end(self) -> None:
-        """Closes it now. Not in order: that would wait for a peer that takes nothing."""
+        """Close it now, without a shutdown: that would wait for a peer that takes nothing."""
         if self.transport is not None:
             self.transport.abort()
         elif self._making is not None and not self._making.done():
@@ -93,12 +93,12 @@ class BoundedConnection(RequestHandler):
             self._secured.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Its request is waited for."""
+        """Wait for its request."""
         super().connection_made(transport)
         self._due_in(self._bounds.request_timeout_s)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is over, of one with TLS perhaps before its handshake was."""
+        """Note that it has ended; one with TLS perhaps before its handshake was done."""
         self._let_go()
         if self.transport is not None:
             super().connection_lost(exc)
@@ -110,21 +110,21 @@ class BoundedConnection(RequestHandler):
             self._deadline.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request came."""
+        """Take a part of a request."""
         if self._phase is RequestPhase.IDLE:
             self._enter(RequestPhase.ASKING)
             self._due_in(self._bounds.request_timeout_s)
         super().data_received(data)
 
     def answer_begins(self) -> None:
-        """Its request is complete."""
+        """Note that its request is complete."""
         self._enter(RequestPhase.ANSWERED)
         self._due_in(self._bounds.request_timeout_s)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """As aiohttp's; then the next request is waited for."""
+        """Do as aiohttp's; then wait for the next request."""
         done = await super().finish_response(request, resp, start_time)
         self._enter(RequestPhase.IDLE)
         self._due_in(_IDLE_S)
@@ -137,7 +137,7 @@ class BoundedConnection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What is no request is answered without repeating it, which aiohttp would do."""
+        """Answer what is no request without repeating it, which aiohttp would do."""
         response = super().handle_error(request, status, exc, f"{status}: this is no request that is understood here\n")
         response.headers.update(HEADERS)
         return response
@@ -158,7 +158,7 @@ class BoundedConnection(RequestHandler):
 
 
 class BoundedServer(web.Server):
-    """Makes the connections. refusals: by why, what was closed without an answer."""
+    """Creates the connections. refusals: the connections that were closed without an answer, by reason."""
 
     def __init__(self, answerer: Answerer, *, max_connections: int, request_timeout_s: float) -> None:
         super().__init__(
@@ -184,35 +184,35 @@ class BoundedServer(web.Server):
         self._accepting: Accepting | None = None
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        """Raises: OSError."""
+        """Listen. Raises: OSError."""
         self._tls = tls
         self._accepting = Accepting(self._came, _BACKLOG)
         await self._accepting.begin(host, port)
 
     def stop_listening(self) -> None:
-        """Who is connected stays."""
+        """Stop listening; existing connections stay."""
         if self._accepting is not None:
             self._accepting.close()
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (aiohttp's)
-        """Ends all connections, within `timeout` seconds."""
+        """End all connections, within `timeout` seconds."""
         await super().shutdown(timeout)
-        # Those whose handshake goes on are not aiohttp's yet.
+        # Those in their handshake are not aiohttp's yet.
         for connection in self._places:
             connection.end()
         self._handshakes.shutdown(wait=False, cancel_futures=True)
 
     @property
     def open(self) -> int:
-        """How many connections there are, with those whose TLS handshake goes on."""
+        """The number of connections, including those in their TLS handshake."""
         return len(self._places)
 
     def moved(self, connection: BoundedConnection, phase: RequestPhase) -> None:
-        """It waits for something else now."""
+        """Note that the connection waits for something else now."""
         self._places.move(connection, phase)
 
     def left(self, connection: BoundedConnection) -> None:
-        """It is gone."""
+        """Note that the connection has ended."""
         self._places.discard(connection)
 
     def _came(self, accepted: socket.socket, address: str) -> None:

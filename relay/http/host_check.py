@@ -1,4 +1,4 @@
-"""Which names a request may have asked for, by its Host header.
+"""The host names under which a request may arrive, by its Host header.
 
 A page of any site can have its own name point at 127.0.0.1, and a browser on this machine then takes answers of the relay for that
 site's (DNS rebinding). Its requests have that name as their Host.
@@ -14,9 +14,9 @@ _LONGEST: Final = 255
 
 
 class HostCheck:
-    """listen_host: where it listens; hosts: names besides, as `http.hosts` has them.
+    """listen_host: the address that it listens on; hosts: further names, as in `http.hosts`.
 
-    Where it listens on loopback, or there are `hosts`, other names are refused. Else only who can reach it and its token count.
+    If it listens on loopback, or there are `hosts`, other names are refused. Else only network access and the token count.
     """
 
     def __init__(self, listen_host: str, hosts: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ class HostCheck:
         self._names = {_plain(name) for name in (listen_host, "localhost", *hosts)}
 
     def lets_in(self, headers: Sequence[str]) -> bool:
-        """headers: all Host headers of a request. Browsers send one with each; none at all is let in."""
+        """Return whether the request is let in. headers: all its Host headers. Browsers send one with each; none at all is let in."""
         return not self._checks or all(self._is_known(one) for one in headers)
 
     def _is_known(self, header: str) -> bool:
@@ -34,12 +34,12 @@ class HostCheck:
             return False
         if name in self._names or is_loopback(name):
             return True
-        # Beyond loopback an address is as good as a name: no name was made to point at it.
+        # Beyond loopback an address is accepted as well as a name: a foreign site has no address as its name.
         return not self._is_loopback and _is_address(name)
 
 
 def asked_name(header: str) -> str | None:
-    """The host of a Host header, in small letters, without port and brackets; None: it has none."""
+    """Return the host of a Host header, in small letters, without port and brackets; None: it has none."""
     text = header.strip(" \t")
     if len(text) > _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""The HTTP port: who may ask, what is answered, and that none of it costs the replicas anything."""
+"""The HTTP port: access, answers, and limits that keep it from costing the replicas anything."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ _API: Final = "/api/v1/"
 _METRICS: Final = "/metrics"
 _OPEN: Final = ("/healthz", "/readyz")
 _KEPT_S: Final = 0.5
-"""A thousand scrapers at once are answered with one page."""
+"""A page is kept for so long: a thousand scrapers at once get the same one."""
 _TOLD_EVERY_S: Final = 60.0
 
 
@@ -70,7 +70,7 @@ class HttpService:
         self._untold = 0
 
     async def start(self, tls: ServerTls | None) -> None:
-        """Listens. Raises: OSError."""
+        """Listen. Raises: OSError."""
         section = self._section
         self._tls = tls
         self._server = BoundedServer(
@@ -89,7 +89,7 @@ class HttpService:
         )
 
     async def close(self) -> None:
-        """Ends all connections."""
+        """End all connections."""
         if self._server is not None:
             self._server.stop_listening()
             self._server.pre_shutdown()
@@ -98,13 +98,13 @@ class HttpService:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def reload(self, config: Config) -> None:
-        """SIGHUP: token, names and certificate, for connections from now on. Raises: OSError, KeyError for the token."""
+        """Take over token, names and certificate after SIGHUP, for connections from now on. Raises: OSError, KeyError for the token."""
         section, tls = config.http, config.http_tls
         self._token = BearerToken(section.token_text())
         self._hosts = HostCheck(self._section.host, section.hosts)
         self._watch.slow.certificate_files = certificate_files(config)
         if tls is not None and self._tls is not None and section.tls_cert is not None:
-            # The listening socket keeps its context: what is in that is replaced.
+            # The listening socket keeps its context: the contents of that are replaced.
             self._tls.context.load_cert_chain(section.tls_cert, section.tls_key, password="")
 
     # --- one request -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class HttpService:
         if path == "/readyz":
             return self._ready()
         if path in self._files:
-            # The page itself has nothing to hide: what it asks for needs the token.
+            # The page itself is not secret: its requests need the token.
             return _of_page(request, self._files[path])
         if not self._token.lets_in(request.headers.get("Authorization")):
             self._refused("token", request)
@@ -174,7 +174,7 @@ class HttpService:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
     def _refused(self, why: str, request: web.BaseRequest | None) -> None:
-        """Counted always, told once a minute: a peer may come as often as it likes."""
+        """Count a refusal, and log one a minute: a peer may come as often as it likes."""
         if why != "too_many_connections":
             self._watch.http_refusals[why] += 1
         now = time.monotonic()
@@ -195,7 +195,7 @@ def monitoring(
     upkeep: Upkeep,
     sync_times: DurationHistogram,
 ) -> HttpService:
-    """What answers about these parts. sync_times: of the archive's fdatasync."""
+    """Return the service that answers about these parts. sync_times: of the archive's fdatasync."""
     watch = RelayWatch(
         archive,
         source,
@@ -210,7 +210,7 @@ def monitoring(
 
 
 def certificate_files(config: Config) -> dict[str, Path]:
-    """By their use, the certificates that the relay shows."""
+    """Return the certificates that the relay shows, by their use."""
     source = config.source
     given = {
         "listen": config.listen.tls_cert,
@@ -221,7 +221,7 @@ def certificate_files(config: Config) -> dict[str, Path]:
 
 
 def _named(path: str) -> str:
-    """As metrics count it: paths that there are, and one name for all others."""
+    """Return the path as metrics count it: existing paths, and one name for all others."""
     if path in (*_OPEN, _METRICS, "/"):
         return path
     name = path.removeprefix(_API)

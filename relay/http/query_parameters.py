@@ -19,7 +19,7 @@ class Unanswerable(RelayError):
 
 
 class QueryParameters:
-    """values: by name, as they came. allowed: which there may be. Raises: Unanswerable for others."""
+    """values: by name, as they came. allowed: the parameters that may occur. Raises: Unanswerable for others."""
 
     def __init__(self, values: Mapping[str, str], allowed: tuple[str, ...]) -> None:
         self._values = values
@@ -31,7 +31,7 @@ class QueryParameters:
             )
 
     def whole(self, name: str, default: int | None, least: int, most: int = LARGEST) -> int:
-        """A whole number. default: None: it must be given. Raises: Unanswerable."""
+        """Return a whole number. default: None: it must be given. Raises: Unanswerable."""
         text = self._values.get(name)
         if text is None:
             if default is None:
@@ -43,14 +43,14 @@ class QueryParameters:
         return number
 
     def word(self, name: str, default: str, words: tuple[str, ...]) -> str:
-        """One of a few. Raises: Unanswerable."""
+        """Return one of a few words. Raises: Unanswerable."""
         text = self._values.get(name, default)
         if text not in words:
             raise Unanswerable(400, "parameter_wrong", f"{name} must be one of {', '.join(words)}")
         return text
 
     def text(self, name: str, most: int) -> str:
-        """Not empty. Raises: Unanswerable."""
+        """Return a text that is not empty. Raises: Unanswerable."""
         text = self._values.get(name, "")
         if not text or len(text) > most:
             raise Unanswerable(400, "parameter_missing", f"{name} must be given, with at most {most} characters")

@@ -1,4 +1,5 @@
-"""TLS between the socket of an HTTP connection and aiohttp: asyncio's own makes handshakes, of milliseconds each, on the event loop."""
+"""TLS between the socket of an HTTP connection and aiohttp: asyncio's own performs handshakes, of milliseconds each, on the event
+loop."""
 
 import asyncio
 import ssl
@@ -13,9 +14,9 @@ from relay.process.tls_transport import TlsTransport
 
 
 class TlsConnection(asyncio.Protocol):
-    """Makes `inner`'s connection when the handshake is done, which threads do by turns of the address.
+    """Creates `inner`'s connection when the handshake is done, which threads perform by turns of the address.
 
-    turn: of its address. Before the handshake's end `inner` hears of nothing but the end of the connection.
+    turn: of its address. Before the handshake's end `inner` is notified of nothing but the end of the connection.
     """
 
     def __init__(self, inner: asyncio.Protocol, context: ssl.SSLContext, threads: Executor, turn: Turn) -> None:
@@ -28,7 +29,7 @@ class TlsConnection(asyncio.Protocol):
         self._is_made = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is there."""
+        """Begin the handshake."""
         on_more = partial(self.data_received, b"")
         self._tls = TlsTransport(cast(asyncio.Transport, transport), self._context, on_more=on_more)
         self._handshake = begin_task(self._shake_hands(self._tls), "an HTTP client's TLS handshake", self._broken)
@@ -45,7 +46,7 @@ class TlsConnection(asyncio.Protocol):
         self.data_received(b"")
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the socket came."""
+        """Take bytes of the socket."""
         if self._tls is None:
             return
         try:
@@ -59,24 +60,24 @@ class TlsConnection(asyncio.Protocol):
             self._tls.close()
 
     def pause_writing(self) -> None:
-        """The socket is full."""
+        """Pause: the socket is full."""
         if self._is_made:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It took what was written."""
+        """Continue: the socket took what was written."""
         if self._is_made:
             self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, with or without a handshake."""
+        """End, with or without a finished handshake."""
         if self._handshake is not None:
             self._handshake.cancel()
         self._tls = self._handshake = None
         self._inner.connection_lost(exc)
 
     def abort(self) -> None:
-        """Closes it now."""
+        """Close it now."""
         if self._tls is not None:
             self._tls.abort()
 

@@ -1,1 +1,1 @@
-"""A bucket as the archive's second copy, and an archive made again from the bucket alone."""
+"""A bucket as the archive's second copy, and an archive rebuilt from the bucket alone."""

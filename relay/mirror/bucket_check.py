@@ -1,6 +1,6 @@
-"""What the bucket has against what the archive holds, for `archive verify`: objects that nobody needs, and copies that lack.
+"""The bucket compared with the archive, for `archive verify`: unneeded objects, and missing copies.
 
-Only of a bucket that is this archive's, and only with the relay stopped: a running one copies and removes by itself.
+It applies only to a bucket that is this archive's, and only with the relay stopped: a running one copies and removes by itself.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ Found = tuple[int, ArchiveFinding]
 
 @dataclass(slots=True)
 class _Folder:
-    """Of one generation. objects: by name, without parts."""
+    """The objects of one generation. objects: by name, without parts."""
 
     number: int
     objects: dict[str, ObjectFacts] = field(default_factory=dict)
@@ -58,21 +58,20 @@ class _Folder:
         return folder_of(self.number)
 
     def has(self, name: str) -> bool:
-        """Whether the binlog is there as a whole, as far as names tell."""
+        """Return whether the binlog is there as a whole, as far as names tell."""
         return name + PLACE_SUFFIX in self.objects and any(name + suffix in self.objects for suffix in PACKED_SUFFIXES)
 
 
 def folder_of(number: int) -> str:
-    """Of a generation's objects, with a slash at its end, or empty."""
+    """Return the folder of a generation's objects, with a slash at its end, or empty."""
     return "" if number == FIRST else f"{generation_path(Path(), number).name}/"
 
 
 class BucketCheck:
-    """Of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket, and what
-    was purged at the relay is kept there.
+    """The check of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket,
+    and what was purged at the relay is kept there.
 
-    purged: what a mirror has kept of it is taken for left over. deep: the bytes of copies are read too.
-    cure: what is found is set right.
+    purged: what a mirror has kept of it counts as left over. deep: the bytes of copies are read too. cure: findings are repaired.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class BucketCheck:
     def run(
         self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
     ) -> Iterator[Found]:
-        """What is wrong, by generation. generations: those that have begun. Raises: OSError; CatalogUnreadable."""
+        """Yield what is wrong, by generation. generations: those that have begun. Raises: OSError; CatalogUnreadable."""
         try:
             if self._cure:
                 self._ownership.hold()
@@ -140,17 +139,18 @@ class BucketCheck:
                 folder.objects[name] = facts
         return folders
 
-    # --- what nobody needs -------------------------------------------------------------------------------------------
+    # --- unneeded objects --------------------------------------------------------------------------------------------
 
     def _orphans(self, folder: _Folder, files: Sequence[ArchivedFile]) -> Iterator[Found]:
-        """Of binlogs that are older than all that are held, or lack among them; parts of such as are there as a whole.
+        """Yield the objects of binlogs that are older than all in the archive, or are missing among them; parts of such as are there
+        as a whole.
 
-        What is newer than all that are held is not looked at: a relay that lost its newest files has it there.
+        Newer ones than all in the archive are not looked at: a relay that lost its newest files has them there.
         """
         held = {file.number: file.name for file in files}
         newest = max(held, default=0)
         directory = generation_path(self._root, folder.number)
-        # Of what has a note on the disk, though it is not in the archive: it cannot be read, and the object may be all there is.
+        # A binlog with a note on the disk, though it is not in the archive, cannot be read, and the object may be all there is.
         noted = {path.name.removesuffix(PLACE_SUFFIX) for path in directory.glob(f"*{PLACE_SUFFIX}")}
         for name, facts in folder.objects.items() if not self._keeps_purged else ():
             binlog = next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), "")
@@ -183,10 +183,10 @@ class BucketCheck:
             return folder.number, ArchiveFinding(name, None, f"{text}, and cannot be removed: {error}")
         return folder.number, ArchiveFinding(name, None, f"{text}; it was removed")
 
-    # --- what lacks --------------------------------------------------------------------------------------------------
+    # --- missing copies ----------------------------------------------------------------------------------------------
 
     def _checked_copy(self, keys: KeyRing | None) -> Generator[Found, None, CheckedCopy | None]:
-        """What the manifest tells of the bucket; None: it is not to be believed, or there is none yet."""
+        """Return the contents of the bucket by the manifest; None: it is not believed, or there is none yet."""
         try:
             copy = open_copy(self._store, keys, bucket_content(self._store, to_restore=False), root=self._root)
         except (RestoreRefused, PackedError) as error:
@@ -203,7 +203,7 @@ class BucketCheck:
     def _copies(
         self, folders: dict[int, _Folder], held: dict[int, list[ArchivedFile]], copy: CheckedCopy | None
     ) -> Iterator[Found]:
-        """Sealed binlogs before the newest one that was copied: those behind it the relay copies when it runs."""
+        """Check the sealed binlogs before the newest one that was copied: those after it the relay copies when it runs."""
         last = max(
             (
                 (number, file.number)
@@ -216,9 +216,9 @@ class BucketCheck:
         for number, files in held.items():
             folder = folders.get(number, _Folder(number))
             for file in files:
-                # What is in the bucket alone is looked at as such, by `relay.tiers`.
+                # A binlog in the bucket alone is checked by `relay.tiers`.
                 is_wanted = file.sealed and not file.damaged and last is not None and (number, file.number) <= last
-                # What is in the bucket alone is looked at as such, by `relay.tiers`.
+                # `relay.tiers` checks a binlog that is in the bucket alone.
                 if not is_wanted or file.tier is Tier.OBJECT:
                     continue
                 what = self._what_lacks(folder, file, copy)
@@ -285,7 +285,7 @@ class BucketCheck:
         self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
     ) -> Iterator[Found]:
         for number, files in self._lacking.items():
-            # Without its note it does not count as there; so a cure that is killed is begun again.
+            # Without its note it does not count as there; so a killed repair is repeated.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
         copying = MirrorPass(self._store, self._ownership, PackingMeans(options=packing, keys=keys), threading.Event())
         paths = dict(generations)

@@ -1,4 +1,4 @@
-"""A binlog can be had again from the bucket of [archive.mirror], which has it packed."""
+"""The source of a damaged binlog in the bucket of [archive.mirror], which has it packed."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from relay.repair.file_origin import RemadeFile, remade_of_copy
 @dataclass(frozen=True, slots=True)
 class BucketOrigin:
     """folder: of the generation's objects, with a slash at its end, or empty. keys: of encrypted ones. root: the archive's directory,
-    which knows the number of the bucket's manifest; None: it is not there."""
+    which knows the number of the bucket's manifest; None: it does not exist."""
 
     store: ObjectStore
     folder: str
@@ -36,7 +36,7 @@ class BucketOrigin:
         return self.store.url(self.folder)
 
     async def fetch(self, name: str, directory: Path) -> RemadeFile:
-        """See `FileOrigin`."""
+        """Implement `FileOrigin.fetch`."""
         with tempfile.TemporaryFile(dir=directory.parent) as plain:
             await asyncio.to_thread(self._unpack, name, plain)
             return await remade_of_copy(plain.fileno(), self.store.url(self.folder + name), name, directory)

@@ -1,4 +1,4 @@
-"""What a start of the mirror finds in the bucket: what the manifest lists, and what a relay that died had just put there."""
+"""The objects that a start of the mirror finds in the bucket: those in the manifest, and the last ones of a relay that died."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -22,8 +22,8 @@ class FoundObjects:
         self._manifest = manifest
 
     def notes(self, there: Set[str]) -> tuple[set[str], list[str]]:
-        """there: by folder and binlog, those with a note and a packed file. Those that count as copied, and those of them that the
-        manifest did not list."""
+        """Return those that count as copied, and those of them that the manifest did not list. there: by folder and binlog, those
+        with a note and a packed file."""
         listed = {folder + file for folder, one in self._manifest.manifest.by_folder.items() for file in one.files}
         for key in listed - there:
             folder, slash, name = key.rpartition("/")
@@ -44,7 +44,7 @@ class FoundObjects:
         return True
 
     def _is_ours(self, archive: str, sequence: int, *, signed: bool) -> bool:
-        """Whether a relay of this archive put it there, of what the manifest does not list."""
+        """Return whether a relay of this archive put there an object that the manifest does not list."""
         if archive not in self._manifest.manifest.archives:
             return False
         if signed:
@@ -59,7 +59,7 @@ class FoundObjects:
     def parts(
         self, found: Mapping[str, Sequence[MirrorPart]], numbers: Mapping[str, int]
     ) -> dict[str, list[MirrorPart]]:
-        """found: by folder and binlog. numbers: of generations, by folder. Those that count; what is nobody's is removed."""
+        """Return the parts that count; foreign ones are removed. found: by folder and binlog. numbers: of generations, by folder."""
         by_folder = self._manifest.manifest.by_folder
         keys = {part.key for parts in found.values() for part in parts}
         for folder, one in by_folder.items():

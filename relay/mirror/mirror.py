@@ -1,4 +1,4 @@
-"""Keeps a bucket as the archive's second copy while the relay runs, in a thread of its own that nobody waits for."""
+"""Maintains a bucket as the archive's second copy while the relay runs, in a thread of its own that delays no other work."""
 
 import asyncio
 import contextlib
@@ -30,13 +30,13 @@ from relay.retention.decision import Place
 log = structlog.get_logger("relay.mirror")
 
 BEHIND_S: Final = 60.0
-"""A bucket that is behind for so long is told of, in the log and in the ledger."""
+"""A bucket with a larger lag is reported, in the log and in the ledger."""
 _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _RENEW_S: Final = 15.0
 _END_S: Final = 3.0
 _BEGIN_S: Final = 60.0
-"""So long the process that packs has to start."""
+"""The time for the start of the process that packs."""
 _LOST_ADVICE: Final = (
     "Nothing can be done about these. The ledger's mirror_behind says why the bucket was behind; give the disk more room, or "
     "[retention] lower limits, so that it can wait for the bucket."
@@ -57,9 +57,9 @@ _LISTED_ADVICE: Final = (
 
 
 class Mirror:
-    """All on the event loop but for the passes. writer: uuid of the relay, token of this process.
+    """All on the event loop except for the passes. writer: uuid of the relay, token of this process.
 
-    interval_s: so long what is published waits at least for a part of its own.
+    interval_s: the least time that what is published waits for a part of its own.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class Mirror:
         self._failures = 0
         self._trouble = ""
         self._behind_since: float | None = None
-        """By the monotonic clock; None: all that was published is in the bucket, as far as is known."""
+        """The start of the lag, by the monotonic clock; None: all that was published is in the bucket, as far as is known."""
         self._told_behind = False
         self._told_left_out: dict[tuple[int, str], str] = {}
         self._lost_files = 0
-        """That were purged before they were copied."""
+        """The number of files that were purged before they were copied."""
 
     def begin(self) -> None:
-        """Starts to copy."""
+        """Start to copy."""
         self._archive.watch(self._has_moved)
         self._task = begin_task(self._run(), "copying the archive into the bucket")
 
     async def close(self) -> None:
-        """Ends it, within a few seconds whatever the bucket does."""
+        """End it, within a few seconds whatever the bucket does."""
         self._stop.set()
         self._archive.unwatch(self._has_moved)
         self._moved.set()
@@ -109,7 +109,7 @@ class Mirror:
             self._task.cancel()
 
     def status(self) -> MirrorStatus:
-        """Now."""
+        """Return the present status."""
         pending = self._pass.pending_bytes(self._picture()) if self._state != "starting" else 0
         since = self._behind_since
         return MirrorStatus(
@@ -132,7 +132,7 @@ class Mirror:
         return "; ".join(f"{name} is not copied: {what}" for _number, name, what in left_out[:_SHOWN_FILES])
 
     def first_lacking(self) -> Place | None:
-        """By the numbers of generation and file, the first one that is to be copied and is not."""
+        """Return, by the numbers of generation and file, the first one that must be copied and is not."""
         for generation in self._picture():
             for file in generation.files:
                 if (generation.number, file.name) not in self._pass.left_out:
@@ -186,9 +186,9 @@ class Mirror:
             await self._wait(max(0.0, began + self._interval_s - time.monotonic()), self._ended)
 
     async def _in_thread(self, picture: list[PicturedGeneration]) -> bool:
-        """One pass; whether what is known of the bucket still holds.
+        """Run one pass; return whether what is known of the bucket is still valid.
 
-        A daemon thread: a call to the bucket that hangs does not hold up the end of the process.
+        It runs in a daemon thread: a call to the bucket that hangs does not delay the end of the process.
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
@@ -209,7 +209,7 @@ class Mirror:
                 is_known = self._pass.run(picture)
             except BaseException as error:
                 failure = error
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no code waits
                 loop.call_soon_threadsafe(settle, is_known, failure)
 
         threading.Thread(target=run, name="archive-mirror", daemon=True).start()
@@ -220,12 +220,13 @@ class Mirror:
             await asyncio.wait_for(event.wait(), seconds)
 
     def _begin_packer(self) -> None:
-        """In the pass's thread, whose priority is too low for it: see `ProcessPacker.begin`. Raises: OSError."""
+        """Begin the packer in the pass's thread, whose priority is too low for starting the process, as `ProcessPacker.begin`
+        explains. Raises: OSError."""
         begun = asyncio.run_coroutine_threadsafe(asyncio.to_thread(self._packer.begin, urgent=True), self._loop)
         begun.result(_BEGIN_S)
 
     def _picture(self) -> list[PicturedGeneration]:
-        """What is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""
+        """Return what is not known to be in the bucket: of 10,000 files those that came last, and those that were left out."""
         found = []
         for generation in self._archive.all:
             done = self._pass.done.get(generation.number, -1)
@@ -250,12 +251,12 @@ class Mirror:
         if self._told_behind:
             self._told_behind = False
             log.info("mirror_caught_up", url=self._store.url())
-        # What was published meanwhile waits since then at the earliest.
+        # What was published meanwhile has waited since then at the earliest.
         pending = self._pass.pending_bytes(self._picture())
         self._behind_since = began if pending else None
 
     def _tell_left_out(self) -> None:
-        """What is new among the files that are not copied, or copied again."""
+        """Report new files that are not copied, or are copied again."""
         for what in [self._pass.troubles.pop(0) for _ in range(len(self._pass.troubles))]:
             log.error("mirror_manifest_changed", what=what, url=self._store.url(), advice=_MANIFEST_ADVICE)
             self._archive.current.append_ledger("mirror_manifest_changed", "", -1, f"{what} {_MANIFEST_ADVICE}")
@@ -278,7 +279,7 @@ class Mirror:
             log.info("mirror_left_out_no_more", file=key[1], note="it was copied, or is not in the archive any more")
 
     def _tell_lost(self, picture: list[PicturedGeneration]) -> None:
-        """What was purged meanwhile and is not in the bucket."""
+        """Report what was purged meanwhile and is not in the bucket."""
         held = {one.number: one for one in self._archive.all}
         lost: list[PicturedFile] = []
         for pictured in picture:

@@ -1,4 +1,4 @@
-"""`binlog-relay archive mirror`: how far the bucket's copy of the archive is, asked of the bucket itself."""
+"""`binlog-relay archive mirror`: the state of the bucket's copy of the archive, as read from the bucket itself."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from relay.tiers.tier_setup import key_ring
 
 
 def show_mirror(config: Config, *, as_json: bool) -> bool:
-    """Prints what the bucket has and lacks; whether binlogs are missing there. Works beside a running relay.
+    """Print what the bucket has and what is missing in it; return whether binlogs are missing. The relay may be running.
 
     Raises: CommandFailed; MirrorRefused; KeyUnreadable; PackedError; ObjectStoreError.
     """
@@ -75,7 +75,7 @@ def _manifest_text(manifest: BucketManifest | None) -> str:
 def _lacking(
     directory: Path, held: list[tuple[int, list[ArchivedFile]]], content: BucketContent
 ) -> tuple[list[str], int]:
-    """Names of sealed binlogs that are not there as a whole, and the bytes that are in no form there."""
+    """Return the names of sealed binlogs that are not there as a whole, and the bytes that are in no form there."""
     there = {generation.folder: generation for generation in content.generations}
     layer = FileLayer()
     lacking = []

@@ -39,22 +39,22 @@ from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
 from relay.packing_process.packing_means import PackingMeans
 
 _DAMAGED_AGAIN_S: Final = 3600.0
-"""When a file that was not what was archived is tried again, unless it is another one by then."""
+"""The time after which a file that was not what was archived is retried, unless it is another one by then."""
 _COMPARED: Final = 20
-"""Of the binlogs that the bucket is listed with, so many, the newest, are compared with the archive's: a relay that was killed or
-another process may have left them. Of the others `archive verify` reads the notes."""
+"""So many of the listed binlogs, the newest, are compared with the archive's: a relay that was killed or another process may have
+left them. For the others `archive verify` reads the notes."""
 _PROCESS_KEPT_S: Final = 30.0
-"""The process that packs ends when there was nothing to pack for so long: to start one for each part would cost more than the part."""
+"""The process that packs ends after so long without work: starting one for each part would cost more than the part."""
 _MANIFEST_S: Final = 10.0
-"""While much is copied, the manifest is written so often."""
+"""The interval in which the manifest is written while much is copied."""
 _LISTED_AGAIN_S: Final = 86400.0
-"""What somebody has removed from the bucket is copied again within this time."""
+"""Objects that were removed from the bucket are copied again within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutFile:
-    """A sealed binlog that is not copied, as it is not what was archived. end: its size. what, advice: half a sentence, and the next
-    step. state: of its files on the disk; tried_s: when it was tried last, by the monotonic clock."""
+    """A sealed binlog that is not copied, because it is not what was archived. end: its size. what, advice: half a sentence, and the
+    next step. state: of its files on the disk; tried_s: the time of the last attempt, by the monotonic clock."""
 
     end: int
     what: str
@@ -64,7 +64,7 @@ class LeftOutFile:
 
 
 class MirrorPass:
-    """Knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
+    """One pass. It knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
 
     Its methods raise: MirrorRefused; ObjectStoreError; OSError; CopyStopped.
     """
@@ -82,41 +82,41 @@ class MirrorPass:
         self._stop = stop
         self._sealed = SealedCopy(store, means, stop, ownership.archive)
         self.manifest = ManifestKeeper(store, means.keys, ownership.root, ownership.archive)
-        """Of what the bucket has."""
+        """The manifest of the bucket's contents."""
         self._listed_in_s = 0.0
-        """When the manifest was written last, by the monotonic clock."""
+        """The time when the manifest was written last, by the monotonic clock."""
         self.troubles: list[str] = []
-        """Why a manifest that was found there is not believed; for who tells them, and removes them here."""
+        """The reasons why a manifest that was found there is not believed; the reporter removes them here."""
         self._packed_s = 0.0
-        """When something was packed last, by the monotonic clock."""
+        """The time when something was packed last, by the monotonic clock."""
         self._there: set[str] | None = None
-        """By folder and binlog, those that are there as a whole; None: the bucket was not listed yet."""
+        """Those that are there as a whole, by folder and binlog; None: the bucket was not listed yet."""
         self._compared: dict[str, dict[str, int]] = {}
-        """By folder and binlog, what is compared yet: by key the sizes of what the bucket has for it."""
+        """The binlogs that must still be compared, by folder and binlog: by key the sizes of the bucket's objects for them."""
         self.others: list[tuple[str, str]] = []
-        """Binlogs, of which the bucket had another one, and how; for who tells them, and removes them here."""
+        """Binlogs of which the bucket had another one, and the difference; the reporter removes them here."""
         self._term = 0
-        """Of the ownership when it was listed."""
+        """The term of the ownership when the bucket was listed."""
         self._listed_s = 0.0
-        """When it was listed, by the monotonic clock."""
+        """The time when it was listed, by the monotonic clock."""
         self.times_lost = 0
-        """How often another process was found to have written there."""
+        """The number of times that another process was found to have written there."""
         self._parts: dict[str, list[MirrorPart]] = {}
-        """By folder and binlog."""
+        """The parts by folder and binlog."""
         self._small: dict[str, tuple[int, int, int]] = {}
         """By key, inode, size and time of the file that was copied last."""
         self.done: dict[int, int] = {}
         """By generation, the number of the last sealed file up to which all are in the bucket, or left out."""
         self.left_out: dict[tuple[int, str], LeftOutFile] = {}
-        """By generation and name."""
+        """The left-out files by generation and name."""
         self.copied: dict[str, int] = {}
-        """By folder and binlog, up to where the file that grows is in the bucket."""
+        """By folder and binlog, the offset up to which the file that grows is in the bucket."""
         self.files = self.part_count = 0
-        """That were copied."""
+        """The numbers of copied files and parts."""
 
     def run(self, generations: Sequence[PicturedGeneration]) -> bool:
-        """Copies what is missing, in the archive's order. False: what was known of the bucket is forgotten, as it is old or another
-        process wrote there. Then it is to be called again, with all of the archive."""
+        """Copy what is missing, in the archive's order. False: what was known of the bucket is forgotten, because it is old or
+        another process wrote there. Then it must be called again, with all of the archive."""
         if self._there is not None and time.monotonic() - self._listed_s > _LISTED_AGAIN_S:
             self._forget()
             return False
@@ -155,7 +155,7 @@ class MirrorPass:
         return True
 
     def _write_manifest(self) -> None:
-        """Whoever wrote there meanwhile has another one: it is not written over before that is known."""
+        """Write the manifest, if it is still the last one: another writer's is not overwritten before it is known."""
         if self.manifest.is_changed and self._ownership.term == self._term:
             self.manifest.write()
         self._listed_in_s = time.monotonic()
@@ -165,7 +165,7 @@ class MirrorPass:
         return is_done and (generation.number, file.name) not in self.left_out
 
     def _is_still_ours(self) -> bool:
-        """Whether nobody else wrote there since it was listed; else nothing is known any more."""
+        """Return whether no other process wrote there since it was listed; if one did, nothing is known any more."""
         self._ownership.renew()
         if self._ownership.term == self._term:
             return True
@@ -179,7 +179,7 @@ class MirrorPass:
             known.clear()
 
     def pending_bytes(self, generations: Sequence[PicturedGeneration]) -> int:
-        """What of it is not in the bucket."""
+        """Return the bytes that are not in the bucket."""
         pending = 0
         for generation in generations:
             done = self.done.get(generation.number, -1)
@@ -205,7 +205,7 @@ class MirrorPass:
             elif (name := plain_name(found.key)) is not None:
                 packed.setdefault(name, {})[found.key] = found.size
         self._store.delete(self.manifest.left_pages(keys))
-        # Without its packed bytes a note is of a binlog that somebody has removed.
+        # A note without its packed bytes belongs to a removed binlog.
         binlogs = {key for key in noted if key in packed and is_binlog_name(key.rpartition("/")[2])}
         adopted = FoundObjects(self._store, self._means.keys, self.manifest)
         self._there, unlisted = adopted.notes(binlogs)
@@ -236,7 +236,7 @@ class MirrorPass:
     # --- sealed files ----------------------------------------------------------------------------------------------------
 
     def _copy_sealed(self, generation: PicturedGeneration, file: PicturedFile) -> bool:
-        """False: the catalog does not know yet that it is sealed."""
+        """Copy a sealed binlog. False: the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
         if key in self._compared:
@@ -245,13 +245,13 @@ class MirrorPass:
             if what is not None:
                 self.others.append((file.name, what))
                 self._there.discard(key)
-                # What is written over now is not the one that its note tells of.
+                # The binlog that is overwritten now is not the one that its note describes.
                 self._store.delete([key + PLACE_SUFFIX])
                 self.manifest.lacks_note(generation.folder, file.name)
         if key not in self._there:
             self._packed_s = time.monotonic()
             beside: dict[str, list[str | int]] = {}
-            with self._ownership.kept():  # a large one takes longer than the place stays ours
+            with self._ownership.kept():  # a large one takes longer than the place stays this process's
                 note = self._sealed.put(generation, file.name)
                 if note is None:
                     return False
@@ -269,14 +269,14 @@ class MirrorPass:
             self._store.put_bytes(key + PLACE_SUFFIX, signed)
             self.manifest.has_note(generation.folder, file.name, signed)
             self.files += 1
-        self._there.discard(key)  # it is not asked for again
+        self._there.discard(key)  # it is not looked up again
         self.left_out.pop((generation.number, file.name), None)
         self._drop_parts(key, self._parts.pop(key, []))
         self.copied.pop(key, None)
         return True
 
     def _differs(self, generation: PicturedGeneration, name: str, sizes: Mapping[str, int]) -> str | None:
-        """As `SealedCopy.differs`, and whether its note is the one that was written."""
+        """Return the difference as `SealedCopy.differs`, and check that its note is the one that was written."""
         key = generation.folder + name + PLACE_SUFFIX
         try:
             data = self._store.get(key, MOST_NOTE_BYTES)
@@ -288,7 +288,7 @@ class MirrorPass:
         return self._sealed.differs(generation, name, content, sizes)
 
     def _copy_unless_damaged(self, generation: PicturedGeneration, file: PicturedFile) -> bool:
-        """As `_copy_sealed`; a file that is not what was archived is left out, so that it does not keep back those behind it."""
+        """Do as `_copy_sealed`; a file that is not what was archived is left out, so that it does not hold up those after it."""
         key, state = (generation.number, file.name), _state(generation.directory / file.name)
         left = self.left_out.get(key)
         if left is not None and left.state == state and time.monotonic() - left.tried_s < _DAMAGED_AGAIN_S:
@@ -304,7 +304,7 @@ class MirrorPass:
     def _copy_part(self, generation: PicturedGeneration, file: PicturedFile) -> None:
         key = generation.folder + file.name
         parts = self._parts.setdefault(key, [])
-        # What goes beyond the archive is of a binlog that was cut back after a crash.
+        # A part that goes beyond the archive is of a binlog that was cut back after a crash.
         wrong = [part for part in parts if part.stop > file.end]
         if wrong:
             self._drop_parts(key, wrong)
@@ -336,7 +336,7 @@ class MirrorPass:
             raise OSError(errno.EIO, f"{order.file}: {error.what}") from error
 
     def _drop_parts(self, key: str, parts: Sequence[MirrorPart]) -> None:
-        """Removes what the bucket has in another form by now."""
+        """Remove parts that are in the bucket in another form by now."""
         if parts:
             self._store.delete([part.key for part in parts])
             for part in parts:
@@ -344,7 +344,7 @@ class MirrorPass:
 
 
 def _state(path: Path) -> tuple[tuple[int, int, int], ...]:
-    """Of the binlog and of what it is packed into: another one when it was repaired."""
+    """Return the state of the binlog and of its packed files: it changes with a repair."""
     found = []
     for suffix in ("", *PACKED_SUFFIXES, PLACE_SUFFIX):
         try:

@@ -1,4 +1,4 @@
-"""What of an archive is there to be copied, as the event loop hands it to the mirror's thread."""
+"""The part of an archive that can be copied, as the event loop hands it to the mirror's thread."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PicturedFile:
-    """A binlog. end: up to where it is published."""
+    """A binlog. end: the offset up to which it is published."""
 
     name: str
     number: int
@@ -16,7 +16,7 @@ class PicturedFile:
 
 @dataclass(frozen=True, slots=True)
 class PicturedGeneration:
-    """The files of one generation, oldest first, from the first on that is perhaps not in the bucket. folder: of its objects, with a
+    """The files of one generation, oldest first, from the first on that may be missing in the bucket. folder: of its objects, with a
     slash at its end, or empty."""
 
     number: int

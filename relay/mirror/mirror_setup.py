@@ -25,8 +25,8 @@ from relay.tiers.tier_setup import bucket_store, key_ring
 
 
 def copies_of(section: ArchiveSection, root: Path, number: int) -> list[BucketOrigin]:
-    """Where damaged files of the generation with that number can be had, besides its source. root: the archive's directory. Reads keys
-    and credentials.
+    """Return the sources of damaged files of the generation with that number, besides its source. root: the archive's directory. It
+    reads keys and credentials.
 
     Raises: KeyUnreadable, StoreRefused.
     """
@@ -37,7 +37,8 @@ def copies_of(section: ArchiveSection, root: Path, number: int) -> list[BucketOr
 
 
 def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> Iterator[tuple[int, ArchiveFinding]]:
-    """What is wrong in the bucket, by generation; of an archive that nobody has open: `BucketCheck`. Raises: ArchiveError; OSError."""
+    """Yield what is wrong in the bucket, by generation, for an archive that is not open, as `BucketCheck` finds it. Raises:
+    ArchiveError; OSError."""
     section, root = config.archive, config.archive_directory
     try:
         store, keys = bucket_store(section), key_ring(section)
@@ -57,14 +58,14 @@ def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> 
 def archive_mirror(
     section: ArchiveSection, archive: Archive, uuid: str, token: str, room: PackingRoom | None = None
 ) -> Mirror | None:
-    """What keeps the bucket as a second copy, not yet at work; None: nothing does. uuid, token: of the relay and of this process.
-    room: of the archive's disk.
+    """Return the mirror, which is not started yet; None: relay.toml has none. uuid, token: of the relay and of this process. room: of
+    the archive's disk.
 
     Raises: KeyUnreadable, StoreRefused.
     """
     if section.mirror is None or section.bucket is None:
         return None
-    # The mirror itself tries again, and says meanwhile that it is behind.
+    # The mirror itself retries, and reports its lag meanwhile.
     options = replace(section.bucket.options(), tries=3, give_up_s=15.0)
     packing = PackOptions(room=room) if section.tiers is None else PackOptions(level=section.tiers.level, room=room)
     means = PackingMeans(ProcessPacker(), packing, key_ring(section))

@@ -1,27 +1,31 @@
-"""How far the bucket is behind the archive, for people and monitors."""
+"""The lag of the bucket, compared with the archive, for people and monitors."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorStatus:
-    """url: of the bucket, without secrets. state: starting, following, behind (an attempt failed), refused (it copies no more).
-
-    lag_bytes: published in the archive and not in the bucket; lag_s: since when there are such bytes, 0: there are none.
-    files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, or what is left
-    out, empty: none. left_out_files: binlogs that are not copied as they are not what was archived. lost_files: that were purged
-    before they were copied, since the start. manifest: the number of the bucket's manifest; 0: it is not known yet.
-    """
+    """The state of the copy in the bucket."""
 
     url: str
+    """The bucket's, without secrets."""
     state: str
+    """starting, following, behind (an attempt failed), refused (it does not copy any more)."""
     lag_bytes: int
+    """The bytes that are published in the archive and not in the bucket."""
     lag_s: float
+    """The age of the oldest such bytes, 0: there are none."""
     files: int
     parts: int
+    """Like `files`, copied since the start."""
     failures: int
+    """The attempts that failed."""
     bytes_written: int
     trouble: str
+    """The sentence of the last failure, or about what is left out, empty: none."""
     left_out_files: int
+    """The binlogs that are not copied because they are not what was archived."""
     lost_files: int
+    """The binlogs that were purged before they were copied, since the start."""
     manifest: int = 0
+    """The number of the bucket's manifest; 0: it is not known yet."""

@@ -22,7 +22,7 @@ _SHOWN: Final = 20
 def restore(
     config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, wanted: WantedCopy = AS_WRITTEN
 ) -> None:
-    """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. holes: see `HolesWanted`.
+    """Create the archive's directory and print its contents. url: of the bucket, instead of relay.toml's. holes: as in `HolesWanted`.
 
     Raises: CommandFailed.
     """

@@ -1,7 +1,7 @@
-"""Makes an archive from the bucket alone: small files, what stands beside binlogs, the file that grew from its parts.
+"""Creates an archive from the bucket alone: small files, the indexes of binlogs, the file that grew from its parts.
 
-The binlogs stay in the bucket (tier `object`), or come back as plain files. The catalog is made from NAME.place and ledger.jsonl by the
-next start, as after each loss of a catalog.
+The binlogs stay in the bucket (tier `object`), or come back as plain files. The catalog is rebuilt from NAME.place and ledger.jsonl
+by the next start, as after each loss of a catalog.
 """
 
 import contextlib
@@ -57,23 +57,29 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RestoredArchive:
-    """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from where the source is
-    followed. dropped: bytes of an unfinished transaction at the end of the parts. holes: binlogs that lack in the bucket, though one
-    behind them is there. manifest: its number. is_signed: only who has the key can have made all that. doubts: what is not as the
-    manifest says, and was accepted. removed: the oldest binlogs that it lists, which are not there."""
+    """The result of a restore."""
 
     generations: int
     files: int
+    """The number of whole binlogs."""
     first: str
     end: Position
+    """The archive's end, from which on the source is followed."""
     downloaded: bool
+    """True if they came back as plain files."""
     bytes_read: int
     dropped: int
+    """The bytes of an unfinished transaction at the end of the parts."""
     holes: tuple[BucketHole, ...] = ()
+    """The binlogs that are missing in the bucket, though one after them is there."""
     manifest: int = 0
+    """The manifest's number."""
     is_signed: bool = False
+    """True if only an owner of the key can have created all that."""
     doubts: tuple[str, ...] = ()
+    """The differences from the manifest that were accepted."""
     removed: tuple[str, ...] = ()
+    """The oldest binlogs that the manifest lists, which are not there."""
 
 
 def restore_archive(
@@ -86,10 +92,9 @@ def restore_archive(
     holes: HolesWanted = HolesWanted.REFUSE,
     on_progress: Progress = lambda _text: None,
 ) -> RestoredArchive:
-    """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
+    """Create `directory` (<archive.dir>/<source name>), which must be missing or empty; it exists whole or not at all. Blocking.
 
-    wanted: what of it is taken although it may be somebody else's.
-    holes: what is restored where binlogs lack in the middle of the copy.
+    wanted: what is accepted although it may be foreign. holes: what is restored if binlogs are missing in the middle of the copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
     """
@@ -152,7 +157,7 @@ class _Restoring:
         self._store = store
         self._copy = copy
         self.wants_encrypted = True
-        """What is not encrypted is not taken."""
+        """True if what is not encrypted is refused."""
         self._making = making
         self._keys = keys
         self._download = download
@@ -170,7 +175,7 @@ class _Restoring:
                 self._layer.make_directory(directory)
                 for name in sorted({*generation.small, *self._copy.listed(generation).small}):
                     self._small(generation, directory / name)
-                # The first failure ends it: what is begun is waited for.
+                # The first failure ends it: downloads in progress are waited for.
                 for end in threads.map(lambda file: self._file(generation, directory, file), generation.files):  # noqa: B023
                     ends.append(end)
                     first = first or end.file
@@ -224,7 +229,7 @@ class _Restoring:
         return Position(file, note.place.plain_bytes)
 
     def _is_noted(self, generation: BucketGeneration, file: str, note: PlaceNote) -> bool:
-        """Whether the object is the one of its note, by its end. Raises: KeyMissing, KeyWrong."""
+        """Return whether the object is the one of its note, by its end. Raises: KeyMissing, KeyWrong."""
         key, place = generation.folder + note.place.stored_name, note.place
         must, source = is_encrypted_name(place.stored_name), StoredObject(self._store, key, place.stored_bytes)
         try:
@@ -237,7 +242,7 @@ class _Restoring:
     def _packed_otherwise(
         self, generation: BucketGeneration, file: str, note: PlaceNote, size: int | None
     ) -> PlaceNote:
-        """The note of an object that is not the one that was noted, and has the binlog: its relay died before it noted that.
+        """Return the note of an object that is not the one that was noted, and has the binlog: its relay died before it noted that.
 
         size: of the object; None: there is none. Raises: RestoreRefused; ObjectStoreError; KeyMissing, KeyWrong.
         """
@@ -319,7 +324,8 @@ class _Restoring:
         return reader
 
     def _grown(self, generation: BucketGeneration, directory: Path) -> Position | None:
-        """The file behind the last whole one, from its parts, cut back to its last whole transaction; None: there is none."""
+        """Restore the file after the last whole one, from its parts, cut back to its last whole transaction; return its end, None:
+        there is none."""
         newest = binlog_number(generation.files[-1]) if generation.files else -1
         names = sorted((name for name in generation.parts if binlog_number(name) > newest), key=binlog_number)
         if not names:
@@ -346,7 +352,7 @@ class _Restoring:
         return Position(name, end)
 
     def _join(self, fd: int, generation: BucketGeneration, parts: Sequence[MirrorPart]) -> int:
-        """Writes what the parts have from the first byte on; returns how much that is."""
+        """Write the contents of the parts from the first byte on; return how much that is."""
         at = 0
         limit = covered_to(parts)
         while at < limit:

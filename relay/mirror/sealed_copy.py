@@ -1,4 +1,4 @@
-"""A sealed binlog goes to the bucket: compared with what was archived before it is sent, and read back behind that."""
+"""The copy of a sealed binlog to the bucket: it is compared with what was archived before it is sent, and read back after that."""
 
 import errno
 import sqlite3
@@ -22,7 +22,7 @@ from relay.packing_process.packed_copy import CopyFailed, CopyOrder
 from relay.packing_process.packing_means import PackingMeans
 
 GIVES_WAY_S: Final = 10.0
-"""So long packing pauses for receiving and serving, of each binlog: what is behind it is not in the bucket before it is."""
+"""The longest pause of packing for receiving and serving, for each binlog: those after it wait for it."""
 _MIRRORING: Final = ".mirror"
 _REPAIR: Final = "Run `binlog-relay archive repair`: it fetches the binlog again. It is copied when it is sound."
 
@@ -31,7 +31,7 @@ _Gtids = tuple[str, bytes | None, bytes | None, int]
 
 
 def _not_as_archived(what: str) -> CopyFailed:
-    """What is to be copied is not what was archived."""
+    """Return the error for a file that is not what was archived."""
     return CopyFailed(what, _REPAIR)
 
 
@@ -57,7 +57,7 @@ class SealedCopy:
         self._packing = SealedPacking(means, _MIRRORING)
 
     def put(self, generation: PicturedGeneration, name: str) -> PlaceNote | None:
-        """Puts the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
+        """Put the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
         row, gtids = self._row(generation, name)
         if row is None or not row.sealed or gtids is None:
             return None
@@ -69,8 +69,8 @@ class SealedCopy:
     def differs(
         self, generation: PicturedGeneration, name: str, content: bytes, sizes: Mapping[str, int]
     ) -> str | None:
-        """How the bucket's copy of a sealed binlog is another one than is archived, as far as its note and its size tell; None: it
-        is not. content: of the note. sizes: by key, of what the bucket has for it."""
+        """Return how the bucket's copy of a sealed binlog differs from the archived one, as far as its note and its size tell; None:
+        it does not. content: of the note. sizes: by key, of the bucket's objects for it."""
         row, _gtids = self._row(generation, name)
         try:
             note = PlaceNote.decode(content)
@@ -90,7 +90,7 @@ class SealedCopy:
         return None
 
     def _row(self, generation: PicturedGeneration, name: str) -> tuple[ArchivedFile | None, _Gtids | None]:
-        """What the catalog says. Raises: OSError."""
+        """Return the catalog's row. Raises: OSError."""
         catalog_path = generation.directory / CATALOG_NAME
         try:
             catalog = Catalog.open_read_only(catalog_path)
@@ -105,7 +105,7 @@ class SealedCopy:
     # --- as it was received --------------------------------------------------------------------------------------------
 
     def _packed(self, path: Path, folder: str, row: ArchivedFile, of: OfArchive) -> FilePlace | None:
-        """None: it is not on the disk as it was received, or not any more."""
+        """Return the place of the packed file; None: it is not on the disk as it was received, or not any more."""
         try:
             size = self._layer.size_of(path)
         except FileNotFoundError:
@@ -136,7 +136,7 @@ class SealedCopy:
     # --- packed already ------------------------------------------------------------------------------------------------
 
     def _packed_already(self, path: Path, folder: str) -> FilePlace:
-        """On the disk, from where it goes as it is; or in the bucket."""
+        """Return the place of a file that is packed on the disk, from where it goes as it is; or in the bucket."""
         gone = ""
         for _ in range(2):  # it may leave the disk for the bucket meanwhile
             try:
@@ -174,7 +174,7 @@ class SealedCopy:
             return sha256_of(stored.size, read, self._stop.is_set)
 
     def _look(self, key: str, place: FilePlace) -> None:
-        """It is in the bucket alone, where it was read back when it was moved."""
+        """Look up a file that is in the bucket alone, where it was read back when it was moved."""
         try:
             size = self._store.head(key).size
         except ObjectMissing:

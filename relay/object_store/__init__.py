@@ -1,1 +1,1 @@
-"""Files in object storage: S3 and what speaks like it, Google's, Azure's; a directory for tests."""
+"""Files in object storage: S3 and compatible ones, Google's, Azure's; a directory for tests."""

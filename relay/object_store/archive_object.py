@@ -1,6 +1,6 @@
-"""The object that says which archive a place of a bucket belongs to, and which process writes there now.
+"""The object that names the archive that a place of a bucket belongs to, and the process that writes there now.
 
-It is written again every 20 seconds. A process that was killed has not written it for a minute: another one may go on.
+It is rewritten every 20 seconds. A process that was killed has not written it for a minute: another one may continue.
 """
 
 import contextlib
@@ -30,31 +30,33 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveObject:
-    """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
-
-    host, directory, token: of the process that writes; time: when it said so last, Unix seconds. is_whole: all of the archive goes
-    there, so that one can be made again from it; else old binlogs only. machine: of its directory, no two machines, containers or
-    copies of a directory have the same; empty: not known. term: one more each time that another process takes the place.
-    """
+    """The contents of the object."""
 
     archive: str
+    """The uuid of the archive's relay, which travels with the archive."""
     source: str
+    """The name of the archive's directory."""
     host: str
     directory: str
     token: str
+    """Like `host` and `directory`, of the process that writes."""
     time: float
+    """The time of its last report, Unix seconds."""
     is_whole: bool = True
+    """True if all of the archive goes there, so that it can be rebuilt from it; else old binlogs only."""
     machine: str = ""
+    """An id of the directory: no two machines, containers or copies of a directory have the same; empty: unknown."""
     term: int = 0
+    """Incremented each time that another process takes the place."""
 
     def encode(self) -> bytes:
-        """As it is stored."""
+        """Return the object as it is stored."""
         told = {"format": FORMAT, **asdict(self)}
         return json.dumps({**told, "sum": _sum(told)}).encode()
 
 
 def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
-    """What a bucket says of itself; None: nothing. Blocking. Raises: MirrorRefused; ObjectStoreError."""
+    """Return the bucket's own statement; None: there is none. Blocking. Raises: MirrorRefused; ObjectStoreError."""
     try:
         data = store.get(ARCHIVE_KEY, _MOST_BYTES)
     except ObjectMissing:
@@ -85,7 +87,8 @@ def _sum(told: dict[str, Any]) -> int:
 
 
 def _machine(directory: Path) -> str:
-    """What only the same directory of the same machine has: a host name and a path are the same in each container of a set."""
+    """Return a text that only the same directory of the same machine has: a host name and a path are the same in each container of a
+    set."""
     try:
         status = directory.stat()
         return f"{_BOOT_ID.read_text().strip()}:{status.st_dev}:{status.st_ino}"
@@ -94,9 +97,9 @@ def _machine(directory: Path) -> str:
 
 
 class Ownership:
-    """That this process, and no other one, writes to the place of one archive. Blocking; any thread.
+    """Ensures that this process, and no other one, writes to the place of one archive. Blocking; any thread.
 
-    `term` is another one after the place was somebody else's for a while: what was known of the bucket before may be wrong.
+    `term` changes after the place was another process's for a while: what was known of the bucket before may be wrong.
     """
 
     def __init__(
@@ -109,9 +112,9 @@ class Ownership:
         token: str = "",
         is_whole: bool = True,
     ) -> None:
-        """archive: its uuid. directory: the archive's, which this process has locked. settles_s: of two that claim the place at
-        once, the earlier one sees within this time what the later one wrote. token: of the process, where several of it write there;
-        empty: nobody else does. is_whole: see `ArchiveObject`."""
+        """archive: its uuid. directory: the archive's, which this process has locked. settles_s: of two that claim the place at once,
+        the earlier one sees within this time what the later one wrote. token: of the process, if several of its parts write there;
+        empty: no other does. is_whole: as in `ArchiveObject`."""
         self._settles_s = settles_s
         self._store = store
         self.archive = archive
@@ -122,16 +125,16 @@ class Ownership:
         about = (archive, directory.name, socket.gethostname(), place, token, 0.0, is_whole, _machine(directory))
         self._mine = ArchiveObject(*about)
         self._written_s = float("-inf")
-        """By the monotonic clock."""
+        """The time of the last write, by the monotonic clock."""
         self._lock = threading.Lock()
 
     @property
     def term(self) -> int:
-        """As it was when the place was asked for last."""
+        """The term as it was when the place was checked last."""
         return self._mine.term
 
     def claim(self) -> None:
-        """Takes the place, if nobody else has it. Raises: PrefixBusy and other MirrorRefused; ObjectStoreError."""
+        """Take the place, if no other process has it. Raises: PrefixBusy and other MirrorRefused; ObjectStoreError."""
         with self._lock:
             found = read_archive_object(self._store)
             if found is None:
@@ -149,27 +152,27 @@ class Ownership:
     def take_over(
         store: ObjectStore, archive: str, directory: Path, found: ArchiveObject | None, *, is_whole: bool
     ) -> None:
-        """The place, of `found`, becomes this archive's; it is free for each process of it. Raises: ObjectStoreError."""
+        """Make the place, of `found`, this archive's; it is free for each process of it. Raises: ObjectStoreError."""
         place, term = str(directory.resolve()), 0 if found is None else found.term + 1
         mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, "", 0.0, is_whole, term=term)
         store.put_bytes(ARCHIVE_KEY, mine.encode())
 
     def hold(self) -> None:
-        """Before each write of one who writes now and then: claims, or renews. Raises: as these two."""
+        """Claim or renew the place before each write of an occasional writer. Raises: as these two."""
         if self._written_s == float("-inf"):
             self.claim()
         else:
             self.renew()
 
     def check(self) -> None:
-        """Only asks whether the place is this archive's, and free. Raises: as `claim`."""
+        """Check, without writing, whether the place is this archive's, and free. Raises: as `claim`."""
         found = read_archive_object(self._store)
         if found is None:
             refuse_unknown(self._store)
         self._check(found, is_begun=False)
 
     def renew(self) -> None:
-        """Says again that this process writes, when it is time.
+        """Report again that this process writes, when it is time.
 
         Raises: PrefixBusy and other MirrorRefused; ObjectStoreError.
         """
@@ -181,7 +184,7 @@ class Ownership:
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """While it is entered the place is renewed, whatever its thread waits for. Raises at the end what `renew` raises."""
+        """Renew the place during the block, whatever its thread waits for. Raises at the end what `renew` raises."""
         ended = threading.Event()
         raised: list[Exception] = []
 
@@ -189,7 +192,7 @@ class Ownership:
             while not ended.wait(RENEWED_S / 4):
                 try:
                     self.renew()
-                except Exception as error:  # the thread that copies is told, and nobody else
+                except Exception as error:  # the thread that copies gets the error, and no other
                     raised.append(error)
                     return
 
@@ -204,11 +207,11 @@ class Ownership:
             raise raised[0]
 
     def _check(self, found: ArchiveObject | None, *, is_begun: bool = True) -> None:
-        """is_begun: this process has written there."""
+        """Check the object. is_begun: this process has written there."""
         if found is None:
             return
         if found.is_whole and not self._mine.is_whole:
-            # The mirror of the same process writes there too, or one that was switched off.
+            # The mirror of the same process writes there too, or wrote before it was switched off.
             self._mine = replace(self._mine, is_whole=True)
         url = self._store.url()
         if found.archive != self._mine.archive or found.source != self._mine.source:
@@ -218,7 +221,7 @@ class Ownership:
                 "under another server_uuid: docs/TIERS.md, `archive claim`."
             )
         age = time.time() - found.time
-        # Who wrote from this very directory before this process came is gone: this one has it locked.
+        # An earlier writer from this very directory has ended: this process has the directory locked.
         is_left = not is_begun and found.machine != "" and found.machine == self._mine.machine
         if found.token != self._mine.token and age < STALE_S and not is_left:
             raise PrefixBusy(
@@ -228,7 +231,7 @@ class Ownership:
             )
 
     def _write(self, found: ArchiveObject | None) -> None:
-        """found: what is there now."""
+        """Write the object. found: the present one."""
         if found is not None and found.token == self._mine.token:
             term = found.term
         else:

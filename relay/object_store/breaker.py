@@ -1,8 +1,8 @@
-"""A bucket that is away is not asked by all who need it, again and again: one looks for it now and then, all others are told at once.
+"""A bucket that is away is not contacted by every caller again and again: one call checks it now and then, all others fail at once.
 
     it answers  --N calls in a row were given up, and a look finds nothing-->  away  --a look is answered-->  it answers
 
-A look asks for one name of the bucket: an object that alone cannot be read makes no bucket one that is away.
+A look requests one name of the bucket: an object that alone cannot be read does not make the bucket one that is away.
 """
 
 import random
@@ -28,10 +28,10 @@ _ADVICE: Final = (
 
 
 class Breaker:
-    """Of one bucket. Any thread.
+    """The breaker of one bucket. Any thread.
 
-    look: asks the bucket for something small, once; raises StoreUnreachable where it does not answer. url: for messages. stop: ends
-    the looking.
+    look: requests something small from the bucket, once; raises StoreUnreachable if it does not answer. url: for messages. stop: ends
+    the looks.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class Breaker:
         longest_pause_s: float = _LONGEST_PAUSE_S,
     ) -> None:
         self.away_since = 0.0
-        """Unix time; 0: it answers, as far as it was asked."""
+        """The Unix time since which it is away; 0: it answers, as far as it was contacted."""
         self.times_away = 0
         self.told_at_once = 0
-        """Calls that were not made while it was away."""
+        """The calls that were not made while it was away."""
         self._look = look
         self._url = url
         self._stop = stop
         self._calls = calls
         self._pauses_s = first_pause_s, longest_pause_s
         self._given_up = 0
-        """Calls in a row."""
+        """The calls that were given up in a row."""
         self._looks = False
         self._lock = threading.Lock()
 
     def check(self, url: str) -> None:
-        """Before each try of a call. Raises: BucketAway."""
+        """Check the state before each try of a call. Raises: BucketAway."""
         since = self.away_since
         if not since:
             return
@@ -71,13 +71,13 @@ class Breaker:
         raise BucketAway(what, url=url)
 
     def answered(self) -> None:
-        """A call was answered, whatever the answer was."""
+        """Note that a call was answered, whatever the answer was."""
         if self._given_up:
             with self._lock:
                 self._given_up = 0
 
     def given_up(self, error: ObjectStoreError) -> None:
-        """A call was not answered, after all its tries. May look for the bucket."""
+        """Note that a call was not answered, after all its tries. It may look for the bucket."""
         with self._lock:
             self._given_up += 1
             if self._given_up < self._calls or self._looks or self._stop.is_set():
@@ -99,13 +99,13 @@ class Breaker:
         except StoreUnreachable:
             return False
         except Exception as error:
-            # It says no: that is an answer. What else is wrong is found out by those who ask: nobody waits for ever.
+            # A refusal is an answer. Callers find out what else is wrong: none of them waits for ever.
             if not isinstance(error, ObjectStoreError):
                 log.warning("bucket_look_failed", url=self._url, error=f"{type(error).__name__}: {error}")
         return True
 
     def _wait_for_it(self) -> None:
-        """In a thread of its own, as long as it is away."""
+        """Look for the bucket, in a thread of its own, as long as it is away."""
         chance = random.Random()
         looks = 1
         while not self._stop.wait(growing_pause(looks, *self._pauses_s, chance)):

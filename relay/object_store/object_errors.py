@@ -1,4 +1,4 @@
-"""What can go wrong with a bucket: what, which object, what to do about it. No text has a secret."""
+"""The errors of a bucket: what, which object, the next step. No text has a secret."""
 
 from typing import ClassVar, Final
 
@@ -23,18 +23,18 @@ class ObjectStoreError(RelayError):
 
 
 class StoreUnreachable(ObjectStoreError):
-    """No answer, or one that says "later", after all tries."""
+    """There was no answer, or one that says "later", after all tries."""
 
     exit_code = ExitCode.SOURCE_UNREACHABLE
     advice_of_kind = LATER
 
 
 class BucketAway(StoreUnreachable):
-    """The bucket does not answer anybody: that was told once, and it is looked for. Mostly nothing was asked."""
+    """The bucket answers no request: that was reported once, and it is looked for. Mostly nothing was sent."""
 
 
 class StoreRefused(ObjectStoreError):
-    """An answer that no second try makes better: wrong credentials, no such bucket, not allowed."""
+    """An answer that no second try improves: wrong credentials, no such bucket, not allowed."""
 
     advice_of_kind = RIGHTS
 
@@ -48,7 +48,7 @@ class PlaceRefused(StoreRefused):
 
 
 class ObjectMissing(ObjectStoreError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class ObjectDamaged(ObjectStoreError):

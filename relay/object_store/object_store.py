@@ -1,7 +1,7 @@
 """One bucket, or a folder in it: whole objects go in, objects and parts of them come out.
 
-Every call blocks, for a thread, and gives the interpreter up while it waits. Keys are relative to the prefix. Each raises
-StoreUnreachable after its tries, StoreRefused, and ObjectMissing where an object is needed.
+Every call blocks, for a thread, and releases the interpreter while it waits. Keys are relative to the prefix. Each raises
+StoreUnreachable after its tries, StoreRefused, and ObjectMissing if an object is needed.
 """
 
 import threading
@@ -23,23 +23,23 @@ MOST_READ_BYTES: Final = 256 << 20
 MOST_LISTED: Final = 1_000_000
 """Objects of one listing: they are held in memory, some hundred bytes each."""
 _PART_BYTES: Final = 6 << 20
-"""S3 takes no less than 5 MiB. All that is sent at once has a minute: 12 MiB, so 2 Mbit/s are enough."""
+"""S3 accepts no less than 5 MiB. A request has a minute: 12 MiB, so 2 Mbit/s are enough."""
 _MOST_PARTS: Final = 9000
-"""S3 takes 10,000."""
+"""S3 accepts 10,000."""
 _PARTS_AT_ONCE: Final = 2
 _ENDED_S: Final = 2.0
-"""So long one that stops waits for the storage to forget the parts that it has."""
+"""The time that a stopped upload waits for the storage to forget its parts."""
 _PIECE_BYTES: Final = 1 << 20
 _PIECE_S: Final = 0.1
 _PAGE: Final = 1000
 _LOOK_S: Final = 10.0
-"""So long a bucket has for the answer to a look for it."""
+"""The time that a bucket has for the answer to a look."""
 _RANGE_SAID: Final = "equested"
-"""In obstore's "Requested 0..40, got 0..5", where an object ends inside of a range."""
+"""A part of obstore's "Requested 0..40, got 0..5", if an object ends inside of a range."""
 
 
 class ObjectFacts(NamedTuple):
-    """One object. `modified`: seconds since 1970; `etag`: what the storage calls this content."""
+    """The facts of one object. `modified`: seconds since 1970; `etag`: the storage's name for this content."""
 
     key: str
     size: int
@@ -48,20 +48,20 @@ class ObjectFacts(NamedTuple):
 
 
 class ObjectStore:
-    """For any number of threads. `stop`: set, a call that fails is not tried again.
+    """For any number of threads. `stop`: set, a call that fails is not retried.
 
-    many_ask: replicas do: while the bucket is away they are told at once.
+    many_ask: for replicas: while the bucket is away their calls fail at once.
     """
 
     def __init__(self, options: StoreOptions, stop: threading.Event | None = None, *, many_ask: bool = False) -> None:
-        """Asks nobody anything. Raises: StoreRefused (credentials cannot be read)."""
+        """Create the store without a request. Raises: StoreRefused (credentials cannot be read)."""
         self.options = options
         self.counts = StoreCounts()
         self._store: Any = options.make()
         self._uploads: Any = None
-        """For files in parts; made with the first one."""
+        """The store for files in parts; created with the first one."""
         self.stopping = stop or threading.Event()
-        """Set, no call is tried again."""
+        """Once it is set, no call is retried."""
         self.breaker: Breaker | None = None
         """None: there is none, and each call finds out by itself."""
         if many_ask:
@@ -77,22 +77,22 @@ class ObjectStore:
         return Breaker(lambda: next(look.list(), None), self.url(), self.stopping)
 
     def stop(self) -> None:
-        """No call is tried again from now on."""
+        """Stop retrying calls from now on."""
         self.stopping.set()
 
     def url(self, key: str = "") -> str:
-        """Of an object, to be shown."""
+        """Return the URL of an object, for messages."""
         return f"{self.options.url.rstrip('/')}/{key}".rstrip("/")
 
     def put_bytes(self, key: str, data: bytes) -> None:
-        """Makes an object, or puts other content into it; whole or not at all."""
+        """Create an object, or put other content into it; whole or not at all."""
         import obstore
 
         self._trying.run(self.url(key), lambda: obstore.put(self._store, key, data, use_multipart=False))
         self.counts.add(bytes_written=len(data))
 
     def put_file(self, key: str, path: Path) -> None:
-        """As `put_bytes`, of a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file).
+        """Do as `put_bytes`, for a file; a large one in parts, whose upload `stop` breaks off. Raises: OSError (the file).
 
         A part that fails is sent again, not the whole file; these tries are obstore's own, and not counted.
         """
@@ -107,7 +107,7 @@ class ObjectStore:
         self.counts.add(bytes_written=size)
 
     def _put_parts(self, key: str, path: Path, part: int) -> None:
-        """In a thread of its own: one that tries a part again does not hear that it should stop."""
+        """Upload in a thread of its own: one that retries a part is not notified that it should stop."""
         import obstore
 
         ended = threading.Event()
@@ -115,7 +115,7 @@ class ObjectStore:
 
         def put() -> None:
             try:
-                # obstore gives up the parts that are there when what they come from raises.
+                # obstore removes the existing parts when their origin raises.
                 pieces = self._pieces(path, key)
                 obstore.put(self._uploads, key, pieces, chunk_size=part, max_concurrency=_PARTS_AT_ONCE)
             except BaseException as error:
@@ -137,7 +137,7 @@ class ObjectStore:
                 yield piece
 
     def get(self, key: str, most_bytes: int = MOST_READ_BYTES) -> bytes:
-        """All of an object. Raises: ObjectDamaged where it has more than `most_bytes`: whoever writes there says how many."""
+        """Return all of an object. Raises: ObjectDamaged if it has more than `most_bytes`: its writer determines the size."""
         import obstore
 
         def call() -> bytes:
@@ -152,7 +152,7 @@ class ObjectStore:
         return data
 
     def get_range(self, key: str, start: int, stop: int) -> bytes:
-        """[start, stop) of an object. Raises: ObjectDamaged where it has not all of that."""
+        """Return [start, stop) of an object. Raises: ObjectDamaged if it has not all of that."""
         import obstore
 
         if start == stop:
@@ -175,7 +175,7 @@ class ObjectStore:
         return data
 
     def get_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """The last `count` bytes of an object, all of a shorter one, and the object's size."""
+        """Return the last `count` bytes of an object, all of a shorter one, and the object's size."""
         if self.options.scheme != "s3":  # Azure has no such ranges
             size = self.head(key).size
             return self.get_range(key, max(0, size - count), size), size
@@ -190,23 +190,23 @@ class ObjectStore:
 
         try:
             data, size = self._trying.run(self.url(key), call)
-        except ObjectDamaged:  # some say so of an object that is shorter than `count`
+        except ObjectDamaged:  # some report that for an object that is shorter than `count`
             size = self.head(key).size
             return self.get_range(key, max(0, size - count), size), size
         self.counts.add(bytes_read=len(data))
         return data, size
 
     def head(self, key: str) -> ObjectFacts:
-        """What is known of an object without its bytes."""
+        """Return the facts of an object without its bytes."""
         import obstore
 
         return _facts(self._trying.run(self.url(key), lambda: obstore.head(self._store, key)))
 
     def list(self, folder: str = "", after: str = "") -> Iterator[ObjectFacts]:
-        """The objects in a folder and those below it, in the order of their keys, behind the key `after`.
+        """Yield the objects in a folder and those below it, in the order of their keys, after the key `after`.
 
-        Asked for page by page; one that fails is asked for again. On a disk and with Azure all at once: they do not begin behind a key.
-        Raises: StoreRefused where there are more than any archive has: whoever may write there makes as many as it likes.
+        They are requested page by page; a page that fails is requested again. On a disk and with Azure all at once: these do not
+        begin after a key. Raises: StoreRefused if there are more than any archive has: a writer there can create as many as it likes.
         """
         import obstore
 
@@ -254,7 +254,7 @@ class ObjectStore:
             )
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Removes objects; fine where there are none."""
+        """Remove objects; missing ones are ignored."""
         import obstore
 
         def one(key: str) -> None:

@@ -1,6 +1,6 @@
 """A sealed binlog on its way to the bucket, for tiers and for the mirror: packed with borrowed room, and read back from there.
 
-Who wants it no more is answered by CopyStopped, what is not to be moved by CopyFailed.
+A copy that is not wanted any more ends with CopyStopped, one that must not be moved with CopyFailed.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _PIECE: Final = 8 << 20
 
 
 class PackedBinlog(NamedTuple):
-    """A packed binlog in the file `temporary`, on the disk as a whole. place: where it is to be."""
+    """A packed binlog in the file `temporary`, on the disk as a whole. place: its future place."""
 
     place: FilePlace
     copy: PackedCopy
@@ -39,7 +39,7 @@ class SealedPacking:
     def pack(
         self, plain: Path, order: CopyOrder, tier: Tier, stop: Callable[[], bool], *, urgent: bool = True
     ) -> PackedBinlog:
-        """It has its room until `give_room_back`. tier: where it is to be.
+        """Pack a binlog, which has its room until `give_room_back`. tier: its future tier.
 
         Raises: CopyFailed; CopyStopped; NoRoomToPack; OSError. Then nothing is left of it.
         """
@@ -71,13 +71,14 @@ class SealedPacking:
         return PackedBinlog(FilePlace(tier, stored_name, *facts), copy, temporary)
 
     def give_room_back(self) -> None:
-        """What was packed last is there alone, or not at all: it takes no room for a while only."""
+        """Give the room back: the binlog that was packed last is there alone, or not at all, and takes no temporary room."""
         if self._borrowed is not None:
             self._borrowed.give_back()
 
 
 def unlike_sent(store: ObjectStore, key: str, place: FilePlace, stop: Callable[[], bool]) -> str | None:
-    """Reads all of an object once more, as replicas will get it. How it is another than was sent, after "it"; None: it is not.
+    """Read all of an object once more, as replicas will get it. Return how it differs from what was sent, after "it"; None: it does
+    not.
 
     Raises: ObjectStoreError; CopyStopped.
     """
@@ -89,7 +90,7 @@ def unlike_sent(store: ObjectStore, key: str, place: FilePlace, stop: Callable[[
 
 
 def sha256_of(size: int, read: Callable[[int, int], bytes], stop: Callable[[], bool]) -> str:
-    """`sha256:…` of what `read(start, count)` gives. Raises: CopyStopped; as `read`."""
+    """Return `sha256:…` of what `read(start, count)` returns. Raises: CopyStopped; as `read`."""
     sha = hashlib.sha256()
     for start in range(0, size, _PIECE):
         if stop():

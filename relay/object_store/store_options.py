@@ -1,4 +1,4 @@
-"""Where a bucket is, where its credentials come from, and how long its answers may take."""
+"""The address of a bucket, the origin of its credentials, and the time limits for its answers."""
 
 import datetime
 from dataclasses import dataclass
@@ -12,19 +12,18 @@ from relay.object_store.object_errors import StoreRefused
 _PART_TRIES: Final = 10
 _PART_TIMEOUT_S: Final = 60.0
 _PART_GIVE_UP_S: Final = 180.0
-"""Of one part, from its first try on."""
+"""The limit for one part, from its first try on."""
 SCHEMES: Final = ("s3", "gs", "az", "file")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """Has no secret, and can be pickled.
+    """The options contain no secret, and can be pickled.
 
     `url`: `s3://BUCKET/PREFIX`, `gs://…`, `az://CONTAINER/…` or `file:///DIRECTORY`. `endpoint`: of a storage that is not Amazon's
     (Google's, Azure's). What is left out comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_STORAGE_…`), else from the machine's
-    role in its cloud. `access_key_id` goes with `secret_key_file`; for Azure it is the account.
-    `credentials_file`: Google's JSON file of a service account.
-    `tries`, `give_up_s`: a call that fails is tried again as long as neither is reached.
+    role in its cloud. `access_key_id` goes with `secret_key_file`; for Azure it is the account. `credentials_file`: Google's JSON
+    file of a service account. `tries`, `give_up_s`: a call that fails is retried as long as neither is reached.
     """
 
     url: str
@@ -44,7 +43,7 @@ class StoreOptions:
             wanted = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY"
             raise ValueError(f"a bucket is written {wanted}")
         if parts.query or parts.fragment or "?" in self.url or "#" in self.url:
-            # What stands there may be a secret: it is not said again.
+            # The text there may be a secret: it is not repeated.
             raise ValueError(
                 "a bucket's url ends with the folder: what stands behind ? or # (such as a SAS token) would be shown in logs. Give the "
                 "key by secret_key_file or the environment"
@@ -52,21 +51,22 @@ class StoreOptions:
 
     @property
     def scheme(self) -> str:
-        """Which kind of storage."""
+        """The kind of storage."""
         return urlsplit(self.url).scheme
 
     @property
     def bucket(self) -> str:
-        """Its name."""
+        """The bucket's name."""
         return urlsplit(self.url).netloc
 
     @property
     def prefix(self) -> str:
-        """What all keys begin with, without slashes at its ends; may be empty."""
+        """The beginning of all keys, without slashes at its ends; may be empty."""
         return urlsplit(self.url).path.strip("/")
 
     def make(self, *, for_uploads: bool = False) -> Any:
-        """The store of obstore's. for_uploads: of files in parts, of which one that fails is sent again. Raises: StoreRefused."""
+        """Return the store of obstore's. for_uploads: of files in parts, of which one that fails is sent again. Raises:
+        StoreRefused."""
         # A relay without a bucket does not load it.
         from obstore.exceptions import BaseError
         from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
@@ -77,7 +77,7 @@ class StoreOptions:
             "connect_timeout": datetime.timedelta(seconds=self.connect_timeout_s),
             "allow_http": self.endpoint is not None and self.endpoint.startswith("http://"),
         }
-        # Tries are counted and named in one place, `relay.object_store.trying`; but a part of an upload is sent again where it failed.
+        # Tries are counted and named in one place, `relay.object_store.trying`; but obstore sends a failed part of an upload again.
         tries: dict[str, Any] = {"max_retries": 0, "retry_timeout": datetime.timedelta(seconds=timeout_s)}
         if for_uploads:
             tries = {"max_retries": _PART_TRIES, "retry_timeout": datetime.timedelta(seconds=_PART_GIVE_UP_S)}

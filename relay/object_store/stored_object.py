@@ -18,13 +18,13 @@ class StoredObject:
 
     @property
     def size(self) -> int:
-        """How many bytes it has; asked for once."""
+        """The size in bytes, requested once."""
         if self._size is None:
             self._tail, self._size = self._store.get_tail(self._key, self._tail_bytes)
         return self._size
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`; fewer only at the end."""
+        """Return up to `count` bytes at `offset`; fewer only at the end."""
         size = self.size
         stop = min(offset + count, size)
         if offset >= stop:

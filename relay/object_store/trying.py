@@ -1,4 +1,4 @@
-"""A call to a storage, tried again as long as that can help, with the end of it named."""
+"""A call to a storage, retried as long as that can help, with the reason of its end."""
 
 import re
 import threading
@@ -27,18 +27,18 @@ _CODE: Final = re.compile(r"<Code>([^<]{1,80})</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]{1,200})</Message>")
 _STATUS: Final = re.compile(r"status code: (\d{3})|status: (\d{3})|HTTP (\d{3})|HTTP status \w+ error \((\d{3})")
 _PASSES: Final = ("RequestTimeout", "OperationAborted", "ConditionalRequestConflict")
-"""Codes of S3 that come with 400 or 409 and pass by themselves."""
+"""Codes of S3 that come with 400 or 409 and are temporary."""
 _ADVICE: Final = {
     "RequestTimeTooSkewed": "Set the clock of this machine (timedatectl, chronyc tracking): it differs from the storage's by too much.",
     "ExpiredToken": "The session's token has expired: give this process a new one, or keys that do not expire.",
 }
-"""For codes whose cause is not the keys and their rights."""
+"""The advice for codes whose cause is not the keys and their rights."""
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
 class StoreCounts:
-    """What was done with a storage since it was opened. `failures`: calls that were given up."""
+    """The counts of operations on a storage since it was opened. `failures`: calls that were given up."""
 
     requests: int = 0
     retries: int = 0
@@ -48,14 +48,14 @@ class StoreCounts:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, **amounts: int) -> None:
-        """Adds to the fields of these names. Any thread."""
+        """Add to the fields of these names. Any thread."""
         with self.lock:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
 
 
 class Trying:
-    """Tries calls. `stop`: set, no call waits for another try. `breaker`: says when nobody is to try. Any thread."""
+    """Tries calls. `stop`: set, no call waits for another try. `breaker`: decides when no call is made. Any thread."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Trying:
         self._breaker = breaker
 
     def run(self, url: str, call: Callable[[], _T]) -> _T:
-        """What `call` returns. Blocking. Raises: StoreUnreachable (BucketAway), StoreRefused, ObjectMissing, ObjectDamaged (shorter
-        than a range).
+        """Return what `call` returns. Blocking. Raises: StoreUnreachable (BucketAway), StoreRefused, ObjectMissing, ObjectDamaged
+        (shorter than a range).
 
-        A pause is taken at random up to a bound that doubles: many that failed together do not come back together.
+        A pause is random up to a bound that doubles: many that failed together do not come back together.
         """
         if self._breaker is None:
             return self._run(url, call)
@@ -157,7 +157,7 @@ def _status(text: str) -> int:
 
 
 def _shown(text: str, code: re.Match[str] | None) -> str:
-    """What to say of an error: the answer's own code and message where there is one, and nothing else of its body."""
+    """Return the text for an error: the answer's own code and message if there is one, and nothing else of its body."""
     status = _status(text)
     message = _MESSAGE.search(text)
     if code is not None:

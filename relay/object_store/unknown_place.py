@@ -1,4 +1,4 @@
-"""A place of a bucket that has binlogs, and no word of whose they are: nobody takes it without being told to."""
+"""A place of a bucket that has binlogs and no owner: it is taken only on request."""
 
 from itertools import islice
 from typing import Final
@@ -7,14 +7,15 @@ from relay.object_store.object_errors import MirrorRefused
 from relay.object_store.object_store import ObjectStore
 
 _MOST_LOOKED_AT: Final = 1000
-"""Of the first objects: what a relay has written stands among them, unless much else does, in a folder that should be its own."""
+"""The number of first objects that are examined: what a relay has written is among them, unless much else is in a folder that should
+be its own."""
 _OF_BINLOGS: Final = (".place", ".zst", ".zst.enc")
 NOBODY: Final = "nobody"
-"""Who owns such a place, as `archive claim --of` names it."""
+"""The owner of such a place, as `archive claim --of` names it."""
 
 
 def refuse_unknown(store: ObjectStore) -> None:
-    """For one who found no binlog-relay.json there. Blocking. Raises: MirrorRefused; ObjectStoreError."""
+    """Refuse a place without a binlog-relay.json that contains binlogs. Blocking. Raises: MirrorRefused; ObjectStoreError."""
     for facts in islice(store.list(), _MOST_LOOKED_AT):
         if facts.key.endswith(_OF_BINLOGS):
             raise MirrorRefused(

@@ -1,4 +1,4 @@
-"""Where bytes are read from: a file on the disk, an object in a bucket, the plain bytes of a packed file."""
+"""The places that bytes are read from: a file on the disk, an object in a bucket, the plain bytes of a packed file."""
 
 from typing import Protocol
 
@@ -8,10 +8,10 @@ class ByteSource(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`; fewer only at the end. Blocking."""
+        """Return up to `count` bytes at `offset`; fewer only at the end. Blocking."""
 
 
 class BytesInMemory:
@@ -22,16 +22,16 @@ class BytesInMemory:
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self._data)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`."""
+        """Return up to `count` bytes at `offset`."""
         return self._data[offset : offset + count]
 
 
 def read_exactly(source: ByteSource, offset: int, count: int) -> bytes:
-    """`count` bytes at `offset`, going on after short reads. Fewer only where the source ends before that."""
+    """Return `count` bytes at `offset`, continuing after short reads. Fewer only if the source ends before that."""
     data = source.read(offset, count)
     while data and len(data) < count:
         more = source.read(offset + len(data), count - len(data))

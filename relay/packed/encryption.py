@@ -1,13 +1,13 @@
-"""AES-256-GCM of a packed file: each frame for itself, bound to its place in its file, and to the file's place in its archive.
+"""AES-256-GCM of a packed file: each frame by itself, bound to its place in its file, and to the file's place in its archive.
 
     head   8 bytes magic | u32 size | JSON: key id, the wrapped data key, the file's id (16 random bytes), whose file it is
-    body   the frames, then what stands behind them (the binlog's facts and the frame table), each encrypted for itself
+    body   the frames, then the end (the binlog's facts and the frame table), each encrypted by itself
     tail   the head's JSON again | u32 its size | u64 size of the encrypted table | 8 bytes magic
 
-A data key is used for one file and never again, and a nonce is the kind and index of what is encrypted: none comes twice
-under one key. Kind, index, the file's id, and the archive, generation and binlog that it is of, are authenticated with the bytes, and
-the table has the size and number of all frames: one that is moved, left out, doubled or taken from another file is found, and so is a
-file of another archive or generation.
+A data key is used for one file and never again, and a nonce is the kind and index of what is encrypted: none comes twice under one
+key. Kind, index, the file's id, and its archive, generation and binlog are authenticated with the bytes, and the table has the size
+and number of all frames: one that is moved, left out, doubled or taken from another file is found, and so is a file of another
+archive or generation.
 """
 
 import base64
@@ -45,7 +45,7 @@ class FileCipher:
 
     @classmethod
     def new(cls, ring: KeyRing, file: str, of: OfArchive) -> "FileCipher":
-        """For a new file with the binlog `file`, with the ring's active key."""
+        """Return the cipher for a new file with the binlog `file`, with the ring's active key."""
         key_id = ring.active
         assert key_id is not None
         file_id, data_key = secrets.token_bytes(_FILE_ID_BYTES), secrets.token_bytes(KEY_BYTES)
@@ -57,7 +57,7 @@ class FileCipher:
 
     @classmethod
     def of_head(cls, head: bytes, ring: KeyRing | None, file: str) -> "FileCipher":
-        """For a file that has this head. Raises: PackedDamaged, KeyMissing, KeyWrong."""
+        """Return the cipher for a file that has this head. Raises: PackedDamaged, KeyMissing, KeyWrong."""
         try:
             found = json.loads(head)
             key_id = found["key"]
@@ -79,27 +79,27 @@ class FileCipher:
 
     @property
     def head(self) -> bytes:
-        """What the file begins with."""
+        """The beginning of the file."""
         return HEAD_MAGIC + _SIZE.pack(len(self._head)) + self._head
 
     def tail(self, table_size: int) -> bytes:
-        """What the file ends with. `table_size`: of the encrypted table."""
+        """Return the end of the file. `table_size`: of the encrypted table."""
         return self._head + _TAIL.pack(len(self._head), table_size, TAIL_MAGIC)
 
     def encrypt_frame(self, index: int, data: bytes) -> bytes:
-        """Once for each index. `TAG_BYTES` longer than `data`."""
+        """Encrypt a frame, once for each index. The result is `TAG_BYTES` longer than `data`."""
         return self._encrypt(_FRAME, index, data)
 
     def decrypt_frame(self, index: int, data: bytes) -> bytes | None:
-        """None: it is not what was encrypted as this frame of this file."""
+        """Decrypt a frame; None: it is not what was encrypted as this frame of this file."""
         return self._decrypt(_FRAME, index, data)
 
     def encrypt_table(self, data: bytes) -> bytes:
-        """Once."""
+        """Encrypt the table, once."""
         return self._encrypt(_TABLE, 0, data)
 
     def decrypt_table(self, data: bytes) -> bytes | None:
-        """None: it is not this file's."""
+        """Decrypt the table; None: it is not this file's."""
         return self._decrypt(_TABLE, 0, data)
 
     def _encrypt(self, kind: int, index: int, data: bytes) -> bytes:
@@ -120,7 +120,8 @@ class FileCipher:
 
 
 def split_tail(tail: bytes, stored_size: int, file: str) -> tuple[int, int]:
-    """The size of the head, and of the encrypted table, from the last `TAIL_SIZE` bytes. Raises: PackedUnknown, PackedDamaged."""
+    """Return the size of the head, and of the encrypted table, from the last `TAIL_SIZE` bytes. Raises: PackedUnknown,
+    PackedDamaged."""
     head_size, table_size, magic = _TAIL.unpack(tail)
     if magic != TAIL_MAGIC:
         if magic[:-1] == TAIL_MAGIC[:-1]:
@@ -133,7 +134,7 @@ def split_tail(tail: bytes, stored_size: int, file: str) -> tuple[int, int]:
 
 
 def head_size_on_disk(head_size: int) -> int:
-    """Bytes before the first frame."""
+    """Return the number of bytes before the first frame."""
     return len(HEAD_MAGIC) + _SIZE.size + head_size
 
 

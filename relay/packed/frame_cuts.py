@@ -1,20 +1,20 @@
-"""Where the frames of a packed binlog end: between transactions where they can, at an event where a transaction is too large."""
+"""The ends of the frames of a packed binlog: between transactions if possible, at an event if a transaction is too large."""
 
 from collections.abc import Iterable
 from typing import Final
 
 FRAME_BYTES: Final = 192 << 10
-"""Plain bytes of a frame, which with up to 64 KiB more to the next place of the index makes 256 KiB: with as many at most zstd packs
-better than with more, and a start in the middle reads little. docs/BENCHMARKS.md has what was measured."""
+"""Plain bytes of a frame, which with up to 64 KiB more to the next place of the index makes 256 KiB: zstd packs better up to this
+size than beyond it, and a start in the middle reads little. docs/BENCHMARKS.md has the measurements."""
 _MOST_TIMES: Final = 2
-"""A frame that finds no end of a transaction has at most so many times the wanted bytes."""
+"""A frame in which no transaction ends has at most so many times the wanted bytes."""
 
 
 def frame_cuts(places: Iterable[tuple[int, bool]], plain_size: int, frame_bytes: int = FRAME_BYTES) -> list[int]:
-    """The offsets, ascending, at which frames end; the last one is `plain_size`.
+    """Return the offsets, ascending, at which frames end; the last one is `plain_size`.
 
-    `places`: starts of events, ascending, and whether no transaction is open there (the records of NAME.idx).
-    Each frame has at most twice `frame_bytes`: where an event is larger it is cut inside.
+    `places`: starts of events, ascending, and whether no transaction is open there (the records of NAME.idx). Each frame has at most
+    twice `frame_bytes`: a larger event is cut inside.
     """
     most = frame_bytes * _MOST_TIMES
     cuts: list[int] = []
@@ -39,7 +39,7 @@ def _below(places: Iterable[tuple[int, bool]], plain_size: int) -> Iterable[tupl
     last = 0
     for offset, at_boundary in places:
         if offset <= last:
-            continue  # a damaged index: it is no reason not to pack
+            continue  # a damaged index does not prevent packing
         if offset >= plain_size:
             return
         last = offset

@@ -1,7 +1,7 @@
-"""Which frame of a packed file has which plain bytes, and where in the packed file it is.
+"""The plain bytes of each frame of a packed file, and the frame's place in the packed file.
 
-As bytes it is the seek table of zstd's seekable format: entries of stored size, plain size and checksum (the low half of
-XXH64 of the plain bytes), 12 bytes each, little endian, then their count, a byte 0x80 (entries have checksums) and a magic.
+As bytes it is the seek table of zstd's seekable format: entries of stored size, plain size and checksum (the low half of XXH64 of the
+plain bytes), 12 bytes each, little endian, then their count, a byte 0x80 (entries have checksums) and a magic.
 """
 
 import struct
@@ -20,7 +20,7 @@ _SEEKABLE_MAGIC: Final = 0x8F92EAB1
 _HAS_CHECKSUMS: Final = 0x80
 _RESERVED: Final = 0x7C
 LARGEST_FRAME: Final = 64 << 20
-"""Most plain bytes of a frame that is read. What packs makes them far smaller."""
+"""The most plain bytes of a frame that is read. The relay packs far smaller ones."""
 
 
 class Frame(NamedTuple):
@@ -35,17 +35,17 @@ class Frame(NamedTuple):
 
     @property
     def plain_stop(self) -> int:
-        """Behind its last byte, in the binlog."""
+        """The offset after its last byte, in the binlog."""
         return self.plain_start + self.plain_size
 
     @property
     def stored_stop(self) -> int:
-        """Behind its last byte, in the packed file."""
+        """The offset after its last byte, in the packed file."""
         return self.stored_start + self.stored_size
 
 
 class FrameTable:
-    """All frames of a packed file that have plain bytes, in order. Not changed once it is made."""
+    """All frames of a packed file that have plain bytes, in order. The table does not change."""
 
     def __init__(self, entries: Iterable[tuple[int, int, int]], stored_start: int = 0) -> None:
         """`entries`: stored size, plain size, checksum of each; `stored_start`: where the first is stored."""
@@ -70,22 +70,22 @@ class FrameTable:
 
     @property
     def plain_size(self) -> int:
-        """Bytes of the binlog."""
+        """The size of the binlog in bytes."""
         return self._plain[-1]
 
     @property
     def stored_stop(self) -> int:
-        """Behind the last frame, in the packed file."""
+        """The offset after the last frame, in the packed file."""
         return self._stored[-1]
 
     def index_at(self, plain_offset: int) -> int:
-        """Which frame has the binlog's byte at that offset. Raises: IndexError where there is no such byte."""
+        """Return the index of the frame with the binlog's byte at that offset. Raises: IndexError if there is no such byte."""
         if not 0 <= plain_offset < self.plain_size:
             raise IndexError(f"the binlog has {self.plain_size} bytes, none at {plain_offset}")
         return bisect_right(self._plain, plain_offset) - 1
 
     def covering(self, start: int, stop: int) -> range:
-        """Which frames have bytes of [start, stop) of the binlog, as far as it has such bytes."""
+        """Return the indexes of the frames with bytes of [start, stop) of the binlog, as far as it has such bytes."""
         stop = min(stop, self.plain_size)
         if start >= stop:
             return range(0)
@@ -93,26 +93,26 @@ class FrameTable:
 
 
 def encode_seek_table(entries: Iterable[tuple[int, int, int]]) -> bytes:
-    """The table as a skippable frame of zstd's."""
+    """Return the table as a skippable frame of zstd's."""
     body = b"".join(_ENTRY.pack(*entry) for entry in entries)
     footer = _FOOTER.pack(len(body) // _ENTRY.size, _HAS_CHECKSUMS, _SEEKABLE_MAGIC)
     return skippable(SEEK_TABLE_MAGIC, body + footer)
 
 
 def skippable(magic: int, payload: bytes) -> bytes:
-    """A frame that zstd's decoders step over."""
+    """Return a frame that zstd's decoders step over."""
     return _SKIPPABLE.pack(magic, len(payload)) + payload
 
 
 def skippable_payload(data: bytes, magic: int) -> bytes:
-    """What is in the skippable frame that is all of `data`. Raises: ValueError."""
+    """Return the payload of the skippable frame that is all of `data`. Raises: ValueError."""
     if len(data) < SKIPPABLE_HEAD or _SKIPPABLE.unpack_from(data) != (magic, len(data) - SKIPPABLE_HEAD):
         raise ValueError("this is not the frame that should be here")
     return data[SKIPPABLE_HEAD:]
 
 
 def seek_table_size(footer: bytes) -> int:
-    """How many bytes the skippable frame has that ends with `footer`. Raises: ValueError."""
+    """Return the size in bytes of the skippable frame that ends with `footer`. Raises: ValueError."""
     count, descriptor, magic = _FOOTER.unpack(footer)
     if magic != _SEEKABLE_MAGIC:
         raise ValueError("there is no seek table at its end")
@@ -122,7 +122,7 @@ def seek_table_size(footer: bytes) -> int:
 
 
 def decode_seek_table(data: bytes) -> list[tuple[int, int, int]]:
-    """The entries of the skippable frame that is all of `data`. Raises: ValueError."""
+    """Return the entries of the skippable frame that is all of `data`. Raises: ValueError."""
     if len(data) < SKIPPABLE_HEAD + FOOTER_SIZE or seek_table_size(data[-FOOTER_SIZE:]) != len(data):
         raise ValueError("the size of its seek table is wrong")
     body = skippable_payload(data, SEEK_TABLE_MAGIC)[:-FOOTER_SIZE]

@@ -1,7 +1,7 @@
-"""The keys that files are encrypted with: where they come from, and which one is used for new files.
+"""The keys that files are encrypted with: their origins, and the one that is used for new files.
 
-A file has a data key of its own, made at random. Only that is encrypted with a key of the ring ("wrapped"). A new key is for new
-files; those that exist keep theirs, so the ring has to keep it too.
+A file has a random data key of its own. Only that is encrypted with a key of the ring ("wrapped"). A new key is for new files;
+existing ones keep theirs, so the ring must keep it too.
 """
 
 import base64
@@ -21,7 +21,7 @@ _NONCE_BYTES: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Where the key called `id` comes from: one of a file, an environment variable, a credential of systemd's.
+    """The origin of the key called `id`: a file, an environment variable, or a credential of systemd.
 
     The key is 32 bytes: as they are, as 64 hexadecimal digits or as base64, white space around them.
     """
@@ -33,7 +33,7 @@ class KeySource:
 
     @property
     def place(self) -> str:
-        """In words, for messages."""
+        """The place in words, for messages."""
         if self.file is not None:
             return f"file {self.file}"
         if self.env is not None:
@@ -41,7 +41,7 @@ class KeySource:
         return f"systemd credential {self.credential}"
 
     def read(self) -> bytes:
-        """The key. Raises: KeyUnreadable."""
+        """Return the key. Raises: KeyUnreadable."""
         try:
             if self.file is not None:
                 found = Path(self.file).read_bytes()
@@ -75,8 +75,8 @@ def _key_of(found: bytes) -> bytes | None:
 
 
 def sealing(key: bytes) -> Any:
-    """AES-256-GCM with that key."""
-    # Who has no encrypted files, as most of Spark's executors, needs no cryptography.
+    """Return AES-256-GCM with that key."""
+    # A process without encrypted files, as most of Spark's executors, needs no cryptography.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)
@@ -94,21 +94,21 @@ class KeyRing:
 
     @classmethod
     def load(cls, sources: Sequence[KeySource], active: str | None = None) -> "KeyRing":
-        """Reads all keys. Raises: KeyUnreadable."""
+        """Read all keys. Raises: KeyUnreadable."""
         return cls({source.id: source.read() for source in sources}, active)
 
     @property
     def ids(self) -> list[str]:
-        """Of all keys."""
+        """The ids of all keys."""
         return sorted(self._keys)
 
     def wrap(self, key_id: str, data_key: bytes, bound: bytes) -> bytes:
-        """The data key, encrypted. `bound`: what it is only good with. A nonce is random: one key is good for some 2^32 files."""
+        """Return the data key, encrypted. `bound`: authenticated with it. A nonce is random: one key is good for some 2^32 files."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + bytes(sealing(self._keys[key_id]).encrypt(nonce, data_key, bound))
 
     def unwrap(self, key_id: str, wrapped: bytes, bound: bytes, file: str) -> bytes:
-        """The data key. Raises: KeyMissing, KeyWrong."""
+        """Return the data key. Raises: KeyMissing, KeyWrong."""
         from cryptography.exceptions import InvalidTag
 
         key = self._keys.get(key_id)
@@ -124,7 +124,7 @@ class KeyRing:
             raise KeyWrong(what, file=file, offset=0, advice=KEYS_ADVICE) from None
 
     def derived(self, key_id: str, purpose: bytes) -> bytes | None:
-        """A key for another purpose, by HKDF of one of the ring; None: it has none of that id."""
+        """Return a key for another purpose, by HKDF of one of the ring; None: it has none of that id."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -132,7 +132,7 @@ class KeyRing:
         return None if key is None else HKDF(SHA256(), KEY_BYTES, None, purpose).derive(key)
 
     def for_own_process(self) -> dict[str, bytes]:
-        """The keys themselves, for a process that this one has started, over a socket that nobody else has."""
+        """Return the keys themselves, for a process that this one has started, over a socket that no other process has."""
         return dict(self._keys)
 
     def __repr__(self) -> str:

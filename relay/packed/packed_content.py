@@ -1,4 +1,4 @@
-"""All bytes of a packed file, read once and unpacked: what they are, whatever was noted of them."""
+"""All bytes of a packed file, read once and unpacked: what they are, whatever was recorded of them."""
 
 import hashlib
 import zlib
@@ -37,11 +37,10 @@ def packed_content(
     *,
     must_be_encrypted: bool = False,
 ) -> PackedContent | None:
-    """file: the binlog that should be in it. begins: is told where in the binlog a frame begins, before it is unpacked.
+    """Read the packed file. file: the binlog that should be in it. begins: called with the offset in the binlog at which a frame
+    begins, before it is unpacked.
 
-    None: `stop()` came true first. Blocking.
-
-    Raises: as `PackedFile.open` and `PackedFile.decode`; what `source` raises.
+    None: `stop()` came true first. Blocking. Raises: as `PackedFile.open` and `PackedFile.decode`; what `source` raises.
     """
     packed = PackedFile.open(source, file, keys, must_be_encrypted=must_be_encrypted)
     size, count = source.size, len(packed.frames)
@@ -49,7 +48,7 @@ def packed_content(
     while at < size:
         if stop():
             return None
-        # As many frames as are one piece; before them the head, behind them the table.
+        # As many frames as are one piece; the head comes before them, the table after them.
         first, end = index, at
         while index < count and (index == first or packed.frames[index].stored_stop - at <= _PIECE):
             end = packed.frames[index].stored_stop

@@ -1,4 +1,4 @@
-"""What can be wrong with a packed file and with the keys of encrypted ones: what, where, what to do about it."""
+"""The errors of packed files and of the keys of encrypted ones: what, where, the next step."""
 
 from typing import Final
 
@@ -23,11 +23,11 @@ class PackedDamaged(PackedError):
 
 
 class PackedUnknown(PackedError):
-    """No packed binlog, or one of a newer version."""
+    """It is no packed binlog, or one of a newer version."""
 
 
 class KeyMissing(PackedError):
-    """The file is encrypted with a key that nobody gave."""
+    """The file is encrypted with a key that was not given."""
 
     exit_code = ExitCode.WRONG_USE
 
@@ -39,6 +39,6 @@ class KeyWrong(PackedError):
 
 
 class KeyUnreadable(RelayError):
-    """A key cannot be had from where it should come from. The text never has any of the key."""
+    """A key cannot be read from its origin. The text never has any of the key."""
 
     exit_code = ExitCode.WRONG_USE

@@ -1,4 +1,4 @@
-"""What a packed file says of the binlog in it and of the archive that it is of, and what packed files are called."""
+"""The facts in a packed file about its binlog and its archive, and the names of packed files."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,12 +13,12 @@ PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ENCRYPTED_SUFFIX)
 
 
 class OtherFormat(RelayError):
-    """Another version of binlog-relay wrote it."""
+    """Another version of binlog-relay wrote the file."""
 
 
 class OfArchive(NamedTuple):
-    """What a packed file is a part of. archive: the uuid of the archive's relay, empty: nobody said; generation: its number, 0: nobody
-    said. sequence: of a part of the binlog that grows, the number of the manifest that first lists it; 0: of no part."""
+    """The archive that a packed file belongs to. archive: the uuid of the archive's relay, empty: unknown; generation: its number, 0:
+    unknown. sequence: of a part of the binlog that grows, the number of the manifest that first lists it; 0: of no part."""
 
     archive: str = ""
     generation: int = 0
@@ -46,12 +46,12 @@ class PackedFacts:
     sequence: int = 0
 
     def encode(self) -> bytes:
-        """As it stands in the packed file."""
+        """Return the facts as they are written into the packed file."""
         return json.dumps({"format": FORMAT, **asdict(self)}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "PackedFacts":
-        """Raises: OtherFormat; ValueError."""
+        """Decode facts. Raises: OtherFormat; ValueError."""
         try:
             found: dict[str, Any] = json.loads(data)
             written = found.get("format") if isinstance(found, dict) else None
@@ -68,7 +68,7 @@ class PackedFacts:
 
 
 def other_format(written: int) -> OtherFormat:
-    """Of a file of that format, which is not this version's."""
+    """Return the error for a file of that format, which is not this version's."""
     what = f"it has format {written}, this version knows format {FORMAT}"
     if written > FORMAT:
         return OtherFormat(what, "Start the newer binlog-relay.")
@@ -80,17 +80,17 @@ def other_format(written: int) -> OtherFormat:
 
 
 def packed_name(file: str, encrypted: bool) -> str:
-    """What the packed file of that binlog is called."""
+    """Return the name of the packed file of that binlog."""
     return file + (ENCRYPTED_SUFFIX if encrypted else PACKED_SUFFIX)
 
 
 def is_encrypted_name(name: str) -> bool:
-    """Whether a packed file of that name must be encrypted: what is not was put in its place by somebody without the key."""
+    """Return whether a packed file of that name must be encrypted: an unencrypted one was put in its place without the key."""
     return name.endswith(ENCRYPTED_SUFFIX)
 
 
 def plain_name(name: str) -> str | None:
-    """The binlog that the packed file of that name has; None: it is not called like one."""
+    """Return the binlog that the packed file of that name has; None: it is not so named."""
     for suffix in (ENCRYPTED_SUFFIX, PACKED_SUFFIX):
         if name.endswith(suffix) and len(name) > len(suffix):
             return name.removesuffix(suffix)

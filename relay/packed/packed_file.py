@@ -1,10 +1,10 @@
 """The frame table of a packed binlog, and its frames as plain bytes.
 
     NAME.zst       frames | a skippable frame with a digest of each | one with the binlog's facts | zstd's own seek table
-    NAME.zst.enc   as `relay.packed.encryption` says
+    NAME.zst.enc   as `relay.packed.encryption` describes
 
-Stock `zstd -d NAME.zst` gives the binlog. What stands behind the frames is "the end": who knows its digest knows that of each frame, by
-the digests in it, or as no one without the key makes frames that it takes.
+Stock `zstd -d NAME.zst` returns the binlog. The bytes after the frames are "the end": its digest determines that of each frame, by
+the digests in it, or because frames that it accepts cannot be created without the key.
 """
 
 import hashlib
@@ -31,9 +31,9 @@ from relay.packed.packed_facts import OfArchive, OtherFormat, PackedFacts
 FACTS_MAGIC: Final = 0x184D2A5D
 DIGESTS_MAGIC: Final = 0x184D2A5C
 DIGEST_BYTES: Final = 20
-"""Of SHA-256, for each frame that is not encrypted."""
+"""The digest's size for each frame that is not encrypted: a part of SHA-256."""
 MOST_END_BYTES: Final = 64 << 20
-"""More is not read of an end, whatever it says of itself: frames of some 400 GB of a binlog."""
+"""A larger end is not read, whatever size it states: frames of some 400 GB of a binlog."""
 TAIL_READ: Final = 64 << 10
 """So much of the end is read at once: the table of a GiB in frames of 512 KiB and its facts are 25 KiB."""
 _MORE_READ: Final = 8 << 10
@@ -43,12 +43,12 @@ _of_thread = threading.local()
 
 
 def frame_digest(stored: bytes) -> bytes:
-    """What is kept of a frame that is not encrypted."""
+    """Return the digest that is stored for a frame that is not encrypted."""
     return hashlib.sha256(stored).digest()[:DIGEST_BYTES]
 
 
 class PackedFile:
-    """What is known of a packed file without its frames. Made by `open`. Thread-safe, and bound to no source."""
+    """The facts about a packed file without its frames. `open` creates it. Thread-safe, and bound to no source."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class PackedFile:
         self.facts = ended.facts
         self.frames = frames
         self.stored_size = stored_size
-        """Bytes of the packed file."""
+        """The size of the packed file in bytes."""
         self.end_digest = end_digest
-        """`sha256:…` of what stands behind the frames."""
+        """The digest `sha256:…` of what follows the frames."""
         self._digests = ended.digests
         self._cipher = cipher
         self._file = file
@@ -80,9 +80,9 @@ class PackedFile:
         end_digest: str = "",
         of: OfArchive | None = None,
     ) -> "PackedFile":
-        """Reads the end of `source`, mostly at once. `file`: the binlog that should be in it. must_be_encrypted: an encrypted one was
-        stored; without a key anybody can make one that is not. end_digest: of the file that was stored, as it was noted; empty: nobody
-        did. of: archive and generation that it should be of; None: any.
+        """Read the end of `source`, mostly at once. `file`: the binlog that should be in it. must_be_encrypted: an encrypted one was
+        stored; an unencrypted one can be created without a key. end_digest: of the file that was stored, as it was recorded; empty:
+        it was not. of: archive and generation that it should be of; None: any.
 
         Blocking. Raises: PackedDamaged, PackedUnknown, KeyMissing, KeyWrong; what `source` raises.
         """
@@ -119,28 +119,28 @@ class PackedFile:
 
     @property
     def plain_size(self) -> int:
-        """Bytes of the binlog."""
+        """The size of the binlog in bytes."""
         return self.frames.plain_size
 
     @property
     def key_id(self) -> str | None:
-        """Of the key that it is encrypted with; None: it is not."""
+        """The id of the key that it is encrypted with; None: it is not."""
         return None if self._cipher is None else self._cipher.key_id
 
     def frame_at(self, plain_offset: int) -> Frame:
-        """The frame with the binlog's byte at that offset. Raises: IndexError."""
+        """Return the frame with the binlog's byte at that offset. Raises: IndexError."""
         return self.frames[self.frames.index_at(plain_offset)]
 
     def stored_range(self, index: int) -> tuple[int, int]:
-        """[start, stop) of a frame in the packed file."""
+        """Return the range [start, stop) of a frame in the packed file."""
         frame = self.frames[index]
         return frame.stored_start, frame.stored_stop
 
     def decode(self, index: int, stored: bytes, *, from_own_disk: bool = False) -> bytes:
-        """The binlog's bytes of a frame from its stored ones. Gives the interpreter up meanwhile. Raises: PackedDamaged.
+        """Return the binlog's bytes of a frame from its stored ones. It releases the interpreter meanwhile. Raises: PackedDamaged.
 
-        from_own_disk: they were read where only the relay writes. There zstd's own checksum tells damage; elsewhere a frame
-        that somebody made has a right one, too.
+        from_own_disk: they were read where only the relay writes. There zstd's own checksum reveals damage; elsewhere a forged frame
+        has a right one, too.
         """
         frame = self.frames[index]
         if len(stored) != frame.stored_size:
@@ -176,7 +176,7 @@ class PackedFile:
 
 
 class _Tail:
-    """The end of a packed file, taken apart from behind."""
+    """The end of a packed file, taken apart from its last byte on."""
 
     def __init__(self, source: ByteSource, size: int, file: str) -> None:
         self._source = source
@@ -184,10 +184,10 @@ class _Tail:
         self._start = max(0, size - TAIL_READ)
         self._data = self._read(self._start, size - self._start)
         self.begin = size
-        """Where what was taken begins."""
+        """The offset at which the taken bytes begin."""
 
     def last(self, count: int, more: int = _MORE_READ) -> bytes:
-        """The `count` bytes before `begin`. more: so many before them are wanted next. Raises: PackedDamaged."""
+        """Return the `count` bytes before `begin`. more: so many before them are wanted next. Raises: PackedDamaged."""
         start = self.begin - count
         if start < 0:
             raise PackedDamaged("it is shorter than its end says", file=self._file, offset=0)
@@ -201,13 +201,13 @@ class _Tail:
         return self._data[start - self._start : self.begin - self._start]
 
     def take(self, count: int, more: int = _MORE_READ) -> bytes:
-        """As `last`, and steps over them."""
+        """Return the bytes of `last`, and step over them."""
         found = self.last(count, more)
         self.begin -= count
         return found
 
     def behind(self) -> bytes:
-        """All from `begin` on."""
+        """Return all from `begin` on."""
         return self._data[self.begin - self._start :]
 
     def _read(self, offset: int, count: int) -> bytes:
@@ -219,7 +219,7 @@ class _Tail:
 
 
 class _PackedEnd(NamedTuple):
-    """What stands behind the frames. digests: of each frame, one behind the other; empty: they are encrypted."""
+    """The parts that follow the frames. digests: of each frame, one after the other; empty: they are encrypted."""
 
     facts: PackedFacts
     entries: list[tuple[int, int, int]]
@@ -267,7 +267,7 @@ def _open_encrypted(tail: _Tail, file: str, keys: KeyRing | None) -> tuple[_Pack
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    # One must not be used by two threads at once; to make one for each frame costs as much as a small frame.
+    # One must not be used by two threads at once; creating one for each frame costs as much as a small frame.
     found: zstandard.ZstdDecompressor | None = getattr(_of_thread, "decompressor", None)
     if found is None:
         found = _of_thread.decompressor = zstandard.ZstdDecompressor()

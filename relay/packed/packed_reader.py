@@ -1,4 +1,4 @@
-"""The plain bytes of a packed binlog, for those who read a file from its beginning or here and there."""
+"""The plain bytes of a packed binlog, for readers from its beginning or at single places."""
 
 from typing import Self
 
@@ -32,17 +32,17 @@ class PackedReader:
         end_digest: str = "",
         of: OfArchive | None = None,
     ) -> Self:
-        """Arguments, and raises: as `PackedFile.open`."""
+        """Open the reader. Arguments, and raises: as `PackedFile.open`."""
         must = must_be_encrypted
         return cls(PackedFile.open(source, file, keys, must_be_encrypted=must, end_digest=end_digest, of=of), source)
 
     @property
     def size(self) -> int:
-        """Bytes of the binlog."""
+        """The size of the binlog in bytes."""
         return self.packed.plain_size
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset` of the binlog; fewer only at its end."""
+        """Return up to `count` bytes at `offset` of the binlog; fewer only at its end."""
         parts = []
         for index in self.packed.frames.covering(offset, offset + count):
             self._enter(index)
@@ -50,13 +50,13 @@ class PackedReader:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset` of the binlog; returns how many bytes came, 0 only at the end."""
+        """Read at `offset` of the binlog; return how many bytes came, 0 only at the end."""
         found = self.read(offset, len(view))
         view[: len(found)] = found
         return len(found)
 
     def read_all(self) -> bytes:
-        """All of the binlog."""
+        """Return all of the binlog."""
         return self.read(0, self.size)
 
     def _enter(self, index: int) -> None:
@@ -68,7 +68,7 @@ class PackedReader:
         self._index, self._start = index, frame.plain_start
 
     def close(self) -> None:
-        """Closes the source, where it can be closed."""
+        """Close the source, if it can be closed."""
         close = getattr(self._source, "close", None)
         if close is not None:
             close()

@@ -19,14 +19,14 @@ from relay.packed.packed_file import DIGESTS_MAGIC, FACTS_MAGIC, frame_digest
 from relay.packed.packing_room import PackingRoom
 
 LEVEL: Final = 3
-"""zstd's level: see docs/TIERS.md for what was measured."""
+"""zstd's level; docs/TIERS.md has the measurements."""
 _CHECKSUM_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """`level`: zstd's. `frame_bytes`: plain bytes of a frame, for `frame_cuts`. `room`: of the disk, for those who write packed files
-    there; None: it is not looked at."""
+    """`level`: zstd's. `frame_bytes`: plain bytes of a frame, for `frame_cuts`. `room`: of the disk, for packed files that are
+    written there; None: it is not checked."""
 
     level: int = LEVEL
     frame_bytes: int = FRAME_BYTES
@@ -44,12 +44,12 @@ def pack(
     stop: Callable[[], bool] = lambda: False,
     of: OfArchive = OF_NOBODY,
 ) -> PackedFacts | None:
-    """Gives the packed file to `sink`, piece by piece, in order. `file`: the binlog's name; `of`: whose it is. None: `stop()` came
+    """Give the packed file to `sink`, piece by piece, in order. `file`: the binlog's name; `of`: its archive. None: `stop()` came
     true first.
 
     `cuts`: where frames end, from `frame_cuts`; the last is how many bytes of `source` are packed. `keys`: it is encrypted with the
-    active one, if there is one. Blocking; gives the interpreter up for most of the time. Raises: EOFError (the source is
-    shorter); what `source` and `sink` raise.
+    active one, if there is one. Blocking; releases the interpreter for most of the time. Raises: EOFError (the source is shorter);
+    what `source` and `sink` raise.
     """
     cipher = FileCipher.new(keys, file, of) if keys is not None and keys.active is not None else None
     compressor = zstandard.ZstdCompressor(level=options.level, write_checksum=True, write_content_size=True)

@@ -1,6 +1,6 @@
-"""The layer to read an archive by: by its directory alone, for commands and jobs that have no relay.toml.
+"""The layer to read an archive by its directory alone, for commands and jobs that have no relay.toml.
 
-The relay leaves `tiers.json` in its archive: which bucket, and where the keys of encrypted files come from. Neither has a secret in it.
+The relay writes `tiers.json` into its archive: the bucket, and the origins of the keys of encrypted files. Neither contains a secret.
 """
 
 import functools
@@ -26,11 +26,11 @@ from relay.packed_reads.tool_keys import tool_keys
 
 _TOOL_CACHE_BYTES: Final = 64 << 20
 _layers: Final[dict[Path, TieredLayer]] = {}
-"""Of archives that this process has open: what is read by the way then shares their frames."""
+"""The layers of archives that this process has open: other reads then share their frames."""
 
 
 def note_tiers(root: Path, bucket: StoreOptions | None, keys: Sequence[KeySource]) -> None:
-    """Leaves in the archive's directory how its packed files are read. Blocking. Raises: OSError."""
+    """Store in the archive's directory how its packed files are read. Blocking. Raises: OSError."""
     path = root / TIERS_NAME
     if bucket is None and not keys and not path.exists():
         return
@@ -41,16 +41,17 @@ def note_tiers(root: Path, bucket: StoreOptions | None, keys: Sequence[KeySource
 
 
 def archive_layer(root: Path, shared: SharedFrames, bucket: ObjectStore | None, keys: KeyRing | None) -> TieredLayer:
-    """For the archive in `root`, also for `layer_of` in this process."""
+    """Return the layer for the archive in `root`, also for `layer_of` in this process."""
     layer = _layers[root.absolute()] = TieredLayer(PackedFiles(root, shared, keys, bucket))
     return layer
 
 
 def layer_of(directory: Path) -> TieredLayer:
-    """For binlogs in `directory`, of an archive, one of its later sources or a view, or of none. Asks no bucket.
+    """Return the layer for binlogs in `directory`, of an archive, one of its later sources or a view, or of none. It contacts no
+    bucket.
 
-    Raises: ArchiveUnavailable where keys that the environment names, or credentials, cannot be read; ArchiveCorrupt where
-    `tiers.json` cannot.
+    Raises: ArchiveUnavailable if keys that the environment names, or credentials, cannot be read; ArchiveCorrupt if `tiers.json`
+    cannot.
     """
     directory = directory.absolute()
     for root in (directory, *directory.parents[:3]):
@@ -83,5 +84,5 @@ def _layer_in(root: Path, told: str) -> TieredLayer:
 
 @functools.cache
 def tool_frames() -> SharedFrames:
-    """One for the process."""
+    """Return the frames of the process."""
     return SharedFrames(_TOOL_CACHE_BYTES)

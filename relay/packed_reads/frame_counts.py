@@ -1,4 +1,4 @@
-"""What the frames in memory were asked for, and what was fetched for that, as monitors are told."""
+"""The counts of requests for frames in memory, and of fetches for them, for monitors."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ UNAVAILABLE: Final = "unavailable"
 DAMAGED: Final = "damaged"
 OTHER: Final = "other"
 ERROR_KINDS: Final = (AWAY, UNAVAILABLE, DAMAGED, OTHER)
-"""It was told at once that the bucket is away; it could not be read now; it is not what was packed; the disk."""
+"""The bucket was known to be away and was not asked; it could not be read now; it is not what was packed; the disk failed."""
 
 
 def error_kind(error: BaseException) -> str:
-    """Of a frame that could not be had."""
+    """Return the kind of error of a frame that could not be read."""
     if isinstance(error, ArchiveUnavailable):
         return AWAY if error.is_told else UNAVAILABLE
     return DAMAGED if isinstance(error, ArchiveDamaged) else OTHER
@@ -26,10 +26,9 @@ def error_kind(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class FrameCounts:
-    """Since the start. A reader that comes to a frame finds it here (`hits`), on its way for somebody else (`shared`), or neither
-    (`misses`). `fetches`, `fetched_bytes`: by where from, bytes as they are stored. `errors`: by kind, of fetches and of ends of files.
-    `evictions`: frames that went to make room.
-    """
+    """The counts since the start. A reader that comes to a frame finds it here (`hits`), on its way for another reader (`shared`), or
+    neither (`misses`). `fetches`, `fetched_bytes`: by origin, bytes as they are stored. `errors`: by kind, of fetches and of ends of
+    files. `evictions`: frames that were removed to make room."""
 
     hits: int = 0
     shared: int = 0
@@ -42,10 +41,9 @@ class FrameCounts:
 
 @dataclass(frozen=True, slots=True)
 class FrameFacts:
-    """At one moment. used_bytes: kept, and on its way. in_progress: frames that come now; waiting: asked for, and no room yet.
-
-    bucket_away_since: Unix time, 0: it answers. told_at_once: requests that were not made while it was away. times_away: how often.
-    """
+    """The facts at one moment. used_bytes: kept, and on its way. in_progress: frames that are being fetched; waiting: requested, and
+    no room yet. bucket_away_since: Unix time, 0: it answers. told_at_once: requests that were not made while it was away. times_away:
+    how often."""
 
     limit_bytes: int
     used_bytes: int

@@ -32,36 +32,36 @@ class NamedBinlog(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of bytes."""
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+        """Read at `offset`; return how many bytes came, 0 only at the end."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Close it."""
 
 
 def bucket_url(place: str) -> str | None:
-    """`place` as a URL, also where it went through a path, which has one slash less; None: it is none of a bucket's."""
+    """Return `place` as a URL, also if it went through a path, which has one slash less; None: it is none of a bucket's."""
     match = _BUCKET.match(place)
     return None if match is None else f"{match[1]}://{place[match.end() :]}"
 
 
 def binlog_name(place: str) -> str:
-    """The plain name of the binlog at `place`."""
+    """Return the plain name of the binlog at `place`."""
     name = place.rstrip("/").rpartition("/")[2]
     return plain_name(name) or name
 
 
 def bucket_of(url: str) -> tuple[ObjectStore, str]:
-    """The bucket of a URL, opened with what the environment says, and the key in it. Raises: OSError."""
+    """Return the bucket of a URL, opened with the settings of the environment, and the key in it. Raises: OSError."""
     parts = urlsplit(url)
     options = StoreOptions(f"{parts.scheme}://{parts.netloc}", endpoint=os.environ.get(_ENDPOINT), tries=4)
     return _as_os_error(lambda: ObjectStore(options), url), parts.path.strip("/")
 
 
 def open_binlog(place: str) -> NamedBinlog:
-    """Opens it. Raises: OSError."""
+    """Open it. Raises: OSError."""
     url = bucket_url(place)
     if url is not None:
         store, key = bucket_of(url)
@@ -83,7 +83,7 @@ def _open_local(path: Path) -> NamedBinlog:
 
 
 def open_object(store: ObjectStore, key: str) -> NamedBinlog:
-    """An object of a bucket. Raises: OSError."""
+    """Open an object of a bucket. Raises: OSError."""
     url = store.url(key)
     facts = _as_os_error(lambda: store.head(key), url)
     source = StoredObject(store, key, facts.size)
@@ -124,7 +124,7 @@ class _Named:
 
 
 def _as_os_error(call: Callable[[], T], place: str) -> T:
-    """What every reader of binlogs expects, whatever it reads from."""
+    """Convert errors to OSError, which every reader of binlogs expects, whatever it reads from."""
     try:
         return call()
     except ObjectMissing as error:

@@ -1,4 +1,4 @@
-"""All bytes of a packed binlog against what is kept of it: what was noted of them, each frame's checksum, the binlog's digest."""
+"""All bytes of a packed binlog against what is recorded of it: their digest, each frame's checksum, the binlog's digest."""
 
 import hashlib
 import zlib
@@ -17,7 +17,7 @@ from relay.packed.packed_file import PackedFile
 _PIECE: Final = 1 << 20
 _ANOTHER: Final = "is not what was stored: its SHA-256 is another"
 _NOTED: Final = "sha256:"
-"""Digests of stored bytes begin so; of a packed file that somebody put there nothing was noted."""
+"""The prefix of recorded digests of stored bytes; for a packed file that was put there by hand none was recorded."""
 
 
 def check_stored(
@@ -29,10 +29,10 @@ def check_stored(
     on_progress: Callable[[int], None] = lambda count: None,
     where: str = "",
 ) -> Iterator[ArchiveFinding]:
-    """Reads `source`, the packed bytes of `file`, once. A finding has a `boundary` where the binlog is not what was archived.
+    """Read `source`, the packed bytes of `file`, once. A finding has a `boundary` if the binlog is not what was archived.
 
-    Without its key an encrypted one is compared as it is stored. on_progress: as `PackedLayer.check_packed`. where: it is stored, to be
-    shown; empty: on the disk. Blocking. Raises: what `source` and `on_progress` raise.
+    Without its key an encrypted one is compared as it is stored. on_progress: as `PackedLayer.check_packed`. where: its place, for
+    messages; empty: on the disk. Blocking. Raises: what `source` and `on_progress` raise.
     """
     where = where or place.stored_name
     size = source.size
@@ -73,7 +73,7 @@ def check_stored(
         what = f"the binlog in {where} has the digest crc32:{crc:08x}; {file.digest} was noted when it was sealed"
         yield ArchiveFinding(file.name, 0, what, 0)
     elif _is_another(sha.hexdigest(), place):
-        # The binlog comes out whole: nothing of it is lost.
+        # The unpacked binlog is whole: nothing of it is lost.
         yield ArchiveFinding(place.stored_name, None, f"{where} {_ANOTHER}; the binlog in it is whole")
 
 

@@ -1,4 +1,4 @@
-"""Opens packed binlogs by the paths that they had as plain files: on the disk beside, or in the bucket."""
+"""Opens packed binlogs by the paths that they had as plain files: on the disk next to them, or in the bucket."""
 
 import contextlib
 import os
@@ -24,16 +24,16 @@ from relay.packed_reads.shared_frames import SharedFrames
 
 _DISK: Final = FileLayer()
 _MOST_TABLES: Final = 64
-"""That are kept of files nobody reads now: some 50 KiB for a GiB of binlog."""
+"""The most tables that are kept of files without readers: some 50 KiB for a GiB of binlog."""
 _MOST_PLACES: Final = 1024
 _VERIFY: Final = "Run `archive verify`."
 _NO_BUCKET: Final = "Give the bucket in [archive.bucket] of relay.toml, as it was when the file was moved there."
 
 
 class PackedFiles:
-    """Those of one archive. root: its directory, which keys in the bucket are relative to. Any thread.
+    """The packed files of one archive. root: its directory, which keys in the bucket are relative to. Any thread.
 
-    keys: None: encrypted ones cannot be read. store: None: nothing can be read that is in a bucket.
+    keys: None: encrypted ones cannot be read. store: None: files in a bucket cannot be read.
     """
 
     def __init__(self, root: Path, shared: SharedFrames, keys: KeyRing | None, store: ObjectStore | None) -> None:
@@ -42,18 +42,18 @@ class PackedFiles:
         self.keys = keys
         self.store = store
         self._places: OrderedDict[Path, tuple[tuple[int, int, int], FilePlace]] = OrderedDict()
-        """What NAME.place says, and what that file was like: it may have megabytes of GTIDs."""
+        """The contents of NAME.place, with the state of that file: it may have megabytes of GTIDs."""
         self._tables: OrderedDict[str, PackedFile] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Nothing is read any more; does not wait for what is being read."""
+        """Stop reading; reads in progress are not waited for."""
         if self.store is not None:
             self.store.stop()
         self.shared.close()
 
     def facts(self) -> FrameFacts:
-        """What is held in memory, and whether the bucket answers."""
+        """Return what is held in memory, and whether the bucket answers."""
         found = self.shared.facts()
         breaker = None if self.store is None else self.store.breaker
         if breaker is None:
@@ -62,7 +62,7 @@ class PackedFiles:
         return replace(found, has_bucket=True, bucket_away_since=since, times_away=times, told_at_once=at_once)
 
     def place_of(self, path: Path) -> FilePlace | None:
-        """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError; ArchiveUnavailable."""
+        """Return the place of the binlog that has no file at `path`; None: nowhere. Raises: OSError; ArchiveUnavailable."""
         try:
             facts = os.stat(place_path(path))
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class PackedFiles:
         return place
 
     def open(self, path: Path) -> PackedFrames:
-        """The frames of the binlog that has no file at `path`. Raises: FileNotFoundError, OSError, ArchiveUnavailable."""
+        """Return the frames of the binlog that has no file at `path`. Raises: FileNotFoundError, OSError, ArchiveUnavailable."""
         stored = self._stored(path)
         if stored is None:
             raise FileNotFoundError(2, os.strerror(2), str(path))
@@ -97,7 +97,7 @@ class PackedFiles:
         return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
     def stored_object(self, path: Path, place: FilePlace) -> tuple[StoredObject, str]:
-        """The bytes of a binlog in the bucket, and where they are, to be shown. Asks nobody. Raises: ArchiveUnavailable."""
+        """Return the bytes of a binlog in the bucket, and their URL, for messages. It contacts nothing. Raises: ArchiveUnavailable."""
         if self.store is None:
             what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
             raise ArchiveUnavailable(what, file=path.name, advice=_NO_BUCKET)
@@ -138,7 +138,7 @@ class PackedFiles:
 
 
 class _Nowhere:
-    """What should be there and is not."""
+    """A missing file that should exist."""
 
     size = 0
 
@@ -147,7 +147,7 @@ class _Nowhere:
 
 
 def _unnoted(path: Path) -> FilePlace | None:
-    """A packed file that stands in the place of the binlog at `path`, as somebody has put it there. Raises: OSError."""
+    """Return the place of a packed file that was put in the place of the binlog at `path` by hand. Raises: OSError."""
     for suffix in PACKED_SUFFIXES:
         stored = path.with_name(path.name + suffix)
         with contextlib.suppress(FileNotFoundError):
@@ -157,12 +157,12 @@ def _unnoted(path: Path) -> FilePlace | None:
 
 
 def object_key(root: Path, path: Path) -> str:
-    """What a file of the archive in `root` is called in the bucket."""
+    """Return the key of a file of the archive in `root` in the bucket."""
     return path.relative_to(root).as_posix()
 
 
 def boundary_before(path: Path, offset: int) -> int:
-    """Where a transaction ends at `offset` or before, as NAME.idx tells; 0: it does not."""
+    """Return the end of a transaction at `offset` or before, by NAME.idx; 0: unknown."""
     try:
         fd = _DISK.open_read(index_path(path))
     except OSError:
@@ -178,4 +178,4 @@ def boundary_before(path: Path, offset: int) -> int:
 
 
 def _nothing() -> None:
-    """There is nothing to be closed."""
+    """Do nothing: there is nothing to close."""

@@ -1,4 +1,4 @@
-"""The frames of one packed binlog, wherever it is stored: fetched, decoded, and fetched again where they are not what was packed."""
+"""The frames of one packed binlog, wherever it is stored: fetched, decoded, and fetched again if they are not what was packed."""
 
 import itertools
 import random
@@ -17,7 +17,7 @@ from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged, Pack
 from relay.packed.packed_file import PackedFile
 
 _TRIES: Final = 3
-"""So often a frame is fetched before it is believed to be damaged."""
+"""The fetches of a frame before it is believed to be damaged."""
 _PAUSE_S: Final = 0.2
 _PLAIN_FRAME: Final = 512 << 10
 
@@ -27,11 +27,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StoredBytes:
-    """Where a binlog is stored. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket.
-
-    `where`: for messages. `close`: lets go of `source`. `is_plain`: as it was received, not packed. `is_encrypted`: an encrypted one
-    was stored. `end_digest`: as in `FilePlace`, by the note on the relay's own disk.
-    """
+    """The stored form of a binlog. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket. `where`: for
+    messages. `close`: releases `source`. `is_plain`: as it was received, not packed. `is_encrypted`: an encrypted one was stored.
+    `end_digest`: as in `FilePlace`, by the note on the relay's own disk."""
 
     key: str
     source: ByteSource
@@ -52,11 +50,10 @@ class Fetched(NamedTuple):
 
 
 class PackedFrames:
-    """One binlog's. Thread-safe; all but `frames`, `hold` and `release` may block. Whoever makes it has it held once.
+    """The frames of one binlog. Thread-safe; all but `frames`, `hold` and `release` may block. Its creator holds it once.
 
-    name: the binlog's. find_again: looks where it is now; None: nowhere. known: its end, where somebody has read that before;
-    opened(key, end): is told when it is read.
-    boundary_before(offset): where a transaction ends there or before.
+    name: the binlog's. find_again: looks up its present place; None: nowhere. known: its end, if it was read before; opened(key,
+    end): called when it is read. boundary_before(offset): returns where a transaction ends there or before.
     """
 
     def __init__(
@@ -71,31 +68,31 @@ class PackedFrames:
     ) -> None:
         self.name = name
         self.key = stored.key
-        """What its frames are known by."""
+        """The key of its frames."""
         self._stored = stored
         self._left: list[StoredBytes] = []
-        """Where it was before; reads may be at work there."""
+        """Its former places, where reads may be in progress."""
         self._keys = keys
         self._find_again = find_again
         self._opened = opened
         self._boundary_before = boundary_before
         self.packed = known
-        """What its end says; None: nobody has read that."""
+        """The contents of its end; None: it was not read."""
         self.frames = None if known is None else known.frames
-        """Which there are; None: not known before `open`."""
+        """The frame table; None: unknown before `open`."""
         self.last_frame = -1
-        """Which one its reader came to last: to look at it again is nothing new."""
+        """The frame that its reader came to last: looking at it again is nothing new."""
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._users = 1
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is in a bucket."""
+        """True if it is in a bucket."""
         return self._stored.is_remote
 
     def hold(self) -> bool:
-        """One user more; False: it is closed."""
+        """Add a user. False: it is closed."""
         with self._lock:
             if not self._users:
                 return False
@@ -103,7 +100,7 @@ class PackedFrames:
             return True
 
     def release(self) -> None:
-        """One user less; the last one closes it."""
+        """Remove a user; the last one closes it."""
         with self._lock:
             self._users -= 1
             is_last = not self._users
@@ -112,7 +109,7 @@ class PackedFrames:
                 stored.close()
 
     def open(self) -> FrameTable:
-        """Its table. Raises: ArchiveDamaged, ArchiveUnavailable, OSError."""
+        """Return its table. Raises: ArchiveDamaged, ArchiveUnavailable, OSError."""
         if self.frames is None:
             with self._opening:
                 if self.frames is None:
@@ -120,7 +117,7 @@ class PackedFrames:
         return self.frames
 
     def take_end_of(self, other: "PackedFrames") -> None:
-        """The table of the same bytes, which `other` has read. Does not block."""
+        """Take over the table of the same bytes, which `other` has read. It does not block."""
         self.packed, self.frames = other.packed, other.frames
 
     def _read_end(self) -> FrameTable:
@@ -138,7 +135,7 @@ class PackedFrames:
         return PackedFile.open(stored.source, self.name, self._keys, must_be_encrypted=must, end_digest=end_digest)
 
     def fetch(self, first: int, stop: int) -> list[Fetched]:
-        """The stored bytes of frames [first, stop). Raises: as `open`."""
+        """Return the stored bytes of frames [first, stop). Raises: as `open`."""
         table = self.open()
         return self._fetched(lambda: self._read(table, first, stop), table[first].plain_start)
 
@@ -159,7 +156,7 @@ class PackedFrames:
         ]
 
     def decode(self, index: int, fetched: Fetched) -> bytes:
-        """The plain bytes of a frame that was fetched. Raises: as `open`."""
+        """Return the plain bytes of a frame that was fetched. Raises: as `open`."""
         if fetched.is_plain:
             return fetched.data
         table = self.open()
@@ -179,7 +176,7 @@ class PackedFrames:
         return self._fetched(look, table[index].plain_start)
 
     def _look_at_end_again(self, table: FrameTable, index: int) -> None:
-        """What was put in its place, with another key or by a repair, has an end of its own."""
+        """Read the end of a file that replaced it, with another key or by a repair: it has an end of its own."""
         if self._stored.is_plain:
             return
         found = self._open_end(self._stored)
@@ -188,7 +185,7 @@ class PackedFrames:
         self.packed = found
 
     def _fetched(self, fetch: Callable[[], T], offset: int) -> T:
-        """offset: of the binlog, for errors."""
+        """Call `fetch`, and again at a new place. offset: of the binlog, for errors."""
         tries = 0
         while True:
             tries += 1
@@ -200,7 +197,7 @@ class PackedFrames:
                 if not self._moves():
                     if not self.is_remote:
                         raise self._gone(error, offset) from error
-                    # Buckets say so of objects that they have, now and then.
+                    # Buckets now and then report existing objects as missing.
                     time.sleep(_PAUSE_S * tries * random.uniform(0.5, 1.5))
             except (PackedDamaged, ObjectDamaged) as error:
                 if tries >= _TRIES:
@@ -217,7 +214,7 @@ class PackedFrames:
                 raise unavailable from error
 
     def _moves(self) -> bool:
-        """It is not where it was: looks where it is now; False: nowhere else."""
+        """Look up the present place, as it is not at the old one. False: nowhere else."""
         found = self._find_again()
         if found is None:
             return False

@@ -1,4 +1,4 @@
-"""A packed binlog that streams read: what is in memory at once, the rest when it has come, and nobody's thread waits for that."""
+"""A packed binlog that streams read: bytes in memory are returned at once, the rest when it has come, and no thread waits for that."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -22,19 +22,19 @@ class PackedOpenFile(OpenFile):
     def __init__(
         self, path: Path, inode: int, sums: FileSums | None, frames: PackedFrames, shared: SharedFrames, size: int
     ) -> None:
-        """Raises: OSError."""
+        """Open the file. Raises: OSError."""
         super().__init__(path, inode, sums)
         self._frames = frames
         self._shared = shared
         self._size = size
         self._tail = b""
-        """The file's last bytes, once they were seen: asked for when the frame may be gone."""
+        """The file's last bytes, once they were read: they are needed when the frame may have been evicted."""
         if sums is not None:
             sums.begin()
 
     @property
     def size(self) -> int:
-        """See `OpenFile`."""
+        """Implement `OpenFile.size`."""
         return self._size
 
     def _read_parts(self, parts: Sequence[Buffer], offset: int) -> int:
@@ -58,7 +58,7 @@ class PackedOpenFile(OpenFile):
         return done
 
     def _frame(self, offset: int) -> tuple[bytes, int]:
-        """The frame with the byte at `offset`, and where it starts. Blocking."""
+        """Return the frame with the byte at `offset`, and where it starts. Blocking."""
         table = self._shared.opened(self._frames).result()
         index = table.index_at(offset)
         data = self._shared.at_hand(self._frames, index)
@@ -67,7 +67,7 @@ class PackedOpenFile(OpenFile):
         return data, table[index].plain_start
 
     def read_parts_now(self, parts: Sequence[Buffer], offset: int) -> int:
-        """See `OpenFile`."""
+        """Implement `OpenFile.read_parts_now`."""
         table = self._frames.frames
         if table is None:
             raise BlockingIOError
@@ -92,7 +92,7 @@ class PackedOpenFile(OpenFile):
         return done
 
     def arrival(self, offset: int, size: int) -> Future[None] | None:
-        """See `OpenFile`. What of the bytes is damaged is told by `read_into`, up to where they are good."""
+        """Implement `OpenFile.arrival`. Damaged bytes are reported by `read_into`, up to where they are good."""
         begin = offset - offset % BLOCK_BYTES if self.sums is not None else offset
         stop = min(self._size, offset + size if self.sums is None else -(-(offset + size) // BLOCK_BYTES) * BLOCK_BYTES)
         arrived: Future[None] = Future()
@@ -109,7 +109,7 @@ class PackedOpenFile(OpenFile):
         return arrived
 
     def _wait_for(self, indexes: list[int], arrived: Future[None]) -> None:
-        """All of them, one after another: mostly there is one, or the others come with it."""
+        """Wait for all of them, one after another: mostly there is one, or the others come with it."""
         if not indexes:
             arrived.set_result(None)
             return
@@ -135,12 +135,12 @@ class PackedOpenFile(OpenFile):
             self._frames.release()
 
     def close(self) -> None:
-        """See `OpenFile`."""
+        """Implement `OpenFile.close`."""
         self._frames.release()
         super().close()
 
     def read(self, offset: int, count: int) -> bytes:
-        """See `OpenFile`."""
+        """Implement `OpenFile.read`."""
         stop = min(offset + count, self._size)
         begin = self._size - len(self._tail)
         if self._tail and offset >= begin:
@@ -152,7 +152,7 @@ class PackedOpenFile(OpenFile):
 
 
 def _copy(data: bytes, at: int, view: memoryview, filled: int) -> int:
-    """From `data[at:]` to `view[filled:]`; how many bytes."""
+    """Copy from `data[at:]` to `view[filled:]`; return how many bytes."""
     count = min(len(data) - at, len(view) - filled)
     view[filled : filled + count] = memoryview(data)[at : at + count]
     return count

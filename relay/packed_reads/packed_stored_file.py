@@ -1,4 +1,4 @@
-"""A packed binlog that is looked into by threads and commands: as a plain file, but for the time that it takes."""
+"""A packed binlog for threads and commands: it behaves as a plain file, except for the time that it takes."""
 
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.packed.frame_table import FrameTable
@@ -24,18 +24,18 @@ class PackedStoredFile(StoredFile):
 
     @property
     def size(self) -> int:
-        """The plain binlog's bytes."""
+        """The size of the plain binlog in bytes."""
         return self._table.plain_size
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+        """Read at `offset`; return how many bytes came, 0 only at the end."""
         table = self._table
         if offset >= table.plain_size or not view:
             return 0
         index = table.index_at(offset)
         data = self._shared.at_hand(self._frames, index)
         if data is None:
-            # One who goes on where he was reads on; a look at one place costs one frame.
+            # A reader that continues where it was reads on; a look at one place costs one frame.
             data = self._shared.coming(self._frames, index, reads_on=offset == self._read_to).result()
         at = offset - table[index].plain_start
         count = min(len(data) - at, len(view))
@@ -44,7 +44,7 @@ class PackedStoredFile(StoredFile):
         return count
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`; fewer only at the end of the file."""
+        """Return up to `count` bytes at `offset`; fewer only at the end of the file."""
         buffer = bytearray(max(0, min(count, self.size - offset)))
         view = memoryview(buffer)
         done = 0
@@ -53,7 +53,7 @@ class PackedStoredFile(StoredFile):
         return bytes(buffer)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Release the file."""
         if not self._closed:
             self._closed = True
             self._frames.release()

@@ -1,6 +1,6 @@
-"""Frames for all readers of a process: fetched once, whoever asks for them; ahead of those who read on; kept while there is room.
+"""Frames for all readers of a process: fetched once for all of them; fetched ahead of sequential readers; kept while there is room.
 
-Ahead is read as by the kernel's page cache: whoever comes to the first frame of what was read ahead last sets off the next
+Reading ahead works as in the kernel's page cache: the first reader that reaches the last part that was read ahead triggers the next
 part, which is twice as long. So 16 streams at one place read ahead once.
 """
 
@@ -20,46 +20,46 @@ from relay.process.daemon_pool import DaemonPool
 _STORE_THREADS: Final = 8
 _DISK_THREADS: Final = 2
 _FIRST_AHEAD: Final = 2
-"""Frames that are read ahead of one who has just begun."""
+"""Frames that are read ahead of a reader that has just begun."""
 _MOST_AHEAD_BYTES: Final = 8 << 20
 _Key = tuple[str, int]
 T = TypeVar("T")
 
 
 class _Slot:
-    """A frame that is here or comes."""
+    """A frame that is here or is being fetched."""
 
     __slots__ = ("ahead", "coming", "data", "is_unread", "size")
 
     def __init__(self, size: int, *, is_unread: bool) -> None:
         self.size = size
-        """Bytes that are counted for it."""
+        """The bytes that are counted for it."""
         self.data: bytes | None = None
         self.coming: Future[bytes] | None = Future()
         self.is_unread = is_unread
-        """It was read ahead, and nobody came to it yet."""
+        """True if it was read ahead, and no reader reached it yet."""
         self.ahead = 0
-        """Who comes to it sets off reading of so many frames; 0: none."""
+        """A reader that reaches it triggers reading of so many frames; 0: none."""
 
 
 class SharedFrames:
     """From any thread. limit_bytes: of what is kept and what is on its way, together.
 
-    One frame is fetched even where it alone is larger than the limit.
+    One frame is fetched even if it alone is larger than the limit.
     """
 
     def __init__(self, limit_bytes: int, *, store_threads: int = _STORE_THREADS) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
-        """Kept, and on its way: stored and plain."""
+        """The bytes that are kept, and on their way: stored and plain."""
         self.most_used_bytes = 0
         self._counts = FrameCounts()
         self._unread_bytes = 0
         self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
-        """Oldest use first."""
+        """The frames, oldest use first."""
         self._opening: dict[str, tuple[PackedFrames, Future[FrameTable]]] = {}
         self._waiting: deque[tuple[PackedFrames, int, Future[bytes]]] = deque()
-        """Frames that somebody wants and that there was no room for."""
+        """Requested frames for which there was no room."""
         self._on_the_way = 0
         self._is_closed = False
         self._lock = threading.RLock()
@@ -67,14 +67,14 @@ class SharedFrames:
         self._disk_threads = DaemonPool(_DISK_THREADS, "packed-read")
 
     def close(self) -> None:
-        """Nothing is fetched any more; does not wait for what is being fetched. Whoever waits for a frame is told."""
+        """Stop fetching; fetches in progress are not waited for. Those that wait for a frame get an error."""
         with self._lock:
             self._is_closed = True
             for pool in (self._store_threads, self._disk_threads):
                 pool.close()
             left: list[tuple[str, Future[Any]]] = [(file.name, wanted) for file, _index, wanted in self._waiting]
             left += [(file.name, opening) for file, opening in self._opening.values()]
-            # A silent bucket may keep these for half a minute: who waits in a thread would keep the process.
+            # A silent bucket may delay these for half a minute: a thread that waits would keep the process alive.
             coming = [(key, slot.coming) for key, slot in self._slots.items() if slot.coming is not None]
             for key, future in coming:
                 self._drop(key)
@@ -86,7 +86,7 @@ class SharedFrames:
             wanted.set_exception(_closed(name))
 
     def facts(self) -> FrameFacts:
-        """What it holds and did. Does not block for long."""
+        """Return the contents and counts. It does not block for long."""
         with self._lock:
             counts = self._counts
             return FrameFacts(
@@ -103,10 +103,10 @@ class SharedFrames:
                 dict(counts.errors),
             )
 
-    # --- asking ------------------------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------------
 
     def at_hand(self, file: PackedFrames, index: int) -> bytes | None:
-        """The frame, where it is here. Does not block."""
+        """Return the frame, if it is here. It does not block."""
         with self._lock:
             slot = self._slots.get((file.key, index))
             if slot is None or slot.data is None:
@@ -119,7 +119,8 @@ class SharedFrames:
             return slot.data
 
     def coming(self, file: PackedFrames, index: int, *, reads_on: bool) -> Future[bytes]:
-        """Done when the frame is here; its error is ArchiveDamaged, ArchiveUnavailable or OSError. Does not block.
+        """Return a future that is done when the frame is here; its error is ArchiveDamaged, ArchiveUnavailable or OSError. It does
+        not block.
 
         reads_on: what follows will be wanted too. `file` is open.
         """
@@ -154,7 +155,7 @@ class SharedFrames:
             return done
 
     def opened(self, file: PackedFrames) -> Future[FrameTable]:
-        """Done when the file's table is known. Does not block."""
+        """Return a future that is done when the file's table is known. It does not block."""
         with self._lock:
             if file.frames is not None:
                 done: Future[FrameTable] = Future()
@@ -200,7 +201,7 @@ class SharedFrames:
     # --- ahead -------------------------------------------------------------------------------------------------------
 
     def _come_to(self, file: PackedFrames, index: int, slot: _Slot) -> None:
-        """Somebody reads the frame now."""
+        """Note that a reader reads the frame now."""
         if slot.is_unread:
             slot.is_unread = False
             self._unread_bytes -= slot.size
@@ -224,7 +225,7 @@ class SharedFrames:
             claimed = claimed or one
             stop += 1
         if claimed is None:
-            return  # it is tried again by the next who comes here
+            return  # the next caller tries it again
         slot.ahead = 0
         claimed.ahead = wanted * 2 if size <= most else wanted
         self._submit(file, first, stop)
@@ -232,7 +233,7 @@ class SharedFrames:
     # --- fetching ----------------------------------------------------------------------------------------------------
 
     def _claim(self, file: PackedFrames, index: int, *, is_unread: bool) -> _Slot | None:
-        """Room for a frame that is fetched now; None: there is none."""
+        """Reserve room for a frame that is fetched now; None: there is none."""
         assert file.frames is not None
         frame = file.frames[index]
         size = frame.plain_size + frame.stored_size
@@ -248,9 +249,9 @@ class SharedFrames:
         return slot
 
     def _make_room(self, size: int) -> bool:
-        """Lets go of what was not used for longest. False: too much is on its way."""
+        """Evict what was not used for longest. False: too much is on its way."""
         while self.used_bytes + size > self.limit_bytes:
-            # What is on its way is new: few of those stand before the oldest that is here.
+            # Frames on their way are new: few of those precede the oldest that is here.
             oldest = next((key for key, slot in self._slots.items() if slot.data is not None), None)
             if oldest is None:
                 return False
@@ -273,7 +274,7 @@ class SharedFrames:
         self._start(file, lambda: self._fetch(file, first, stop), lost)
 
     def _start(self, file: PackedFrames, work: Callable[[], None], lost: Callable[[Exception], None]) -> None:
-        """In a thread. lost: is told why it will never begin."""
+        """Start work in a thread. lost: called with the reason why it will never begin."""
         held = file.hold()
         assert held, "whoever asks has the file open"
 
@@ -297,7 +298,7 @@ class SharedFrames:
         lost(_closed(file.name))
 
     def _fetch(self, file: PackedFrames, first: int, stop: int) -> None:
-        """In a thread."""
+        """Fetch frames, in a thread."""
         try:
             fetched = file.fetch(first, stop)
         except Exception as error:
@@ -347,7 +348,7 @@ class SharedFrames:
         self._serve_waiting()
 
     def _serve_waiting(self) -> None:
-        """There may be room now for those who wait for it."""
+        """Serve the waiting requests: there may be room now."""
         with self._lock:
             waiting = list(self._waiting)
             self._waiting.clear()

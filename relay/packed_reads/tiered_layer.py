@@ -20,13 +20,13 @@ from relay.packed_reads.packed_stored_file import PackedStoredFile
 
 
 class TieredLayer(PackedLayer):
-    """Plain files are as with any layer, and cost as much: only what has no file at its path is looked for elsewhere."""
+    """Plain files are as with any layer, and cost as much: only a binlog that has no file at its path is looked for elsewhere."""
 
     def __init__(self, packed: PackedFiles) -> None:
         self.packed = packed
 
     def stored(self, path: Path) -> StoredFile:
-        """See `FileLayer`. Raises, besides OSError: ArchiveUnavailable."""
+        """Implement `FileLayer.stored`. Raises also: ArchiveUnavailable."""
         try:
             return super().stored(path)
         except FileNotFoundError:
@@ -35,7 +35,7 @@ class TieredLayer(PackedLayer):
         return PackedStoredFile(self, self.packed.open(path), self.packed.shared)
 
     def open_packed(self, path: Path, sums: FileSums | None) -> OpenFile:
-        """See `PackedLayer`. Asks no bucket."""
+        """Implement `PackedLayer.open_packed`. It contacts no bucket."""
         frames = self.packed.open(path)
         try:
             return PackedOpenFile(path, self.inode_of(path), sums, frames, self.packed.shared, self.size_of(path))
@@ -46,7 +46,7 @@ class TieredLayer(PackedLayer):
     def check_packed(
         self, path: Path, file: ArchivedFile, on_progress: Callable[[int], None]
     ) -> Iterator[ArchiveFinding]:
-        """See `PackedLayer`."""
+        """Implement `PackedLayer.check_packed`."""
         place = file.place
         assert place is not None
         boundary = partial(boundary_before, path)
@@ -63,7 +63,7 @@ class TieredLayer(PackedLayer):
             raise ArchiveUnavailable(error.text, file=file.name, advice=error.advice) from error
 
     def inode_of(self, path: Path) -> int:
-        """See `FileLayer`: of a packed one a number that is another when it is packed anew or moved."""
+        """Implement `FileLayer.inode_of`: for a packed one a number that changes when it is repacked or moved."""
         try:
             return super().inode_of(path)
         except FileNotFoundError:
@@ -73,7 +73,7 @@ class TieredLayer(PackedLayer):
         return -1 - crc32(f"{place.tier}:{place.stored_name}:{place.digest}".encode())
 
     def size_of(self, path: Path) -> int:
-        """See `FileLayer`: of a packed one what its plain binlog has."""
+        """Implement `FileLayer.size_of`: for a packed one the size of its plain binlog."""
         try:
             return super().size_of(path)
         except FileNotFoundError:
@@ -92,7 +92,7 @@ class TieredLayer(PackedLayer):
             frames.release()
 
     def sizes(self, directory: Path, names: Iterable[str]) -> dict[str, int]:
-        """See `FileLayer`."""
+        """Implement `FileLayer.sizes`."""
         wanted = list(names)
         try:
             return super().sizes(directory, wanted)

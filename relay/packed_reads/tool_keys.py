@@ -1,4 +1,4 @@
-"""The keys of encrypted binlogs that commands and jobs have: those of the environment, and those of the relay that can be read."""
+"""The keys of encrypted binlogs for commands and jobs: those of the environment, and the readable ones of the relay."""
 
 import contextlib
 import os
@@ -13,9 +13,10 @@ KEYS_VARIABLE: Final = "BINLOG_RELAY_KEYS"
 
 
 def tool_keys(noted: Sequence[KeySource] = ()) -> KeyRing | None:
-    """noted: by the relay, maybe on another machine or for another account: who needs one that lacks is told its id then.
+    """Return the keys. noted: by the relay, perhaps on another machine or for another account: an error about a missing key names its
+    id then.
 
-    Raises: KeyUnreadable, of one that the environment names.
+    Raises: KeyUnreadable, for one that the environment names.
     """
     given = [_source(one) for one in os.environ.get(KEYS_VARIABLE, "").split(",") if one.strip()]
     keys = {source.id: source.read() for source in given}

@@ -1,11 +1,13 @@
-"""How packing gives way: the least claim to a processor, and pauses while the relay itself works.
+"""The way in which packing yields: the least claim to a processor, and pauses while the relay itself works.
 
-least claim   Linux's SCHED_IDLE: whoever else wants a processor gets it at once. With every processor taken for ever some 3 parts of
-              1,000 of one are left to it; reading and writing wait for others' as well, where the disk's scheduler has priorities.
-pauses        a second processor shares memory and caches with the first. While the relay uses more than a seventh of a processor
-              (it receives some 100 MB/s then), packing runs a thirty-second of the time: 8 to 10 MB/s. So it never stands still.
+least claim   Linux's SCHED_IDLE: any other process that wants a processor gets it at once. With every processor taken for ever
+              some 3 parts of 1,000 of one are left to it; reading and writing wait for others' as well, if the disk's scheduler
+              has priorities.
+pauses        a second processor shares memory and caches with the first. While the relay uses more than a seventh of a
+              processor (it receives some 100 MB/s then), packing runs a thirty-second of the time: 8 to 10 MB/s. So it never
+              stops altogether.
 urgent        without pauses, and with a usual claim that is small (nice 10): about a tenth of a processor at least, 30 MB/s.
-soon          with that claim, and with pauses for some seconds only: for what somebody waits for.
+soon          with that claim, and with pauses for some seconds only: for work that is waited for.
 """
 
 import contextlib
@@ -16,22 +18,22 @@ from pathlib import Path
 from typing import Final
 
 LOOK_S: Final = 0.02
-"""The relay's processor time is looked at so often."""
+"""The interval between two looks at the relay's processor time."""
 BUSY: Final = 1 / 7
-"""Of one processor: who uses more should not be disturbed."""
+"""The share of one processor above which the relay should not be disturbed."""
 SHARE: Final = 1 / 32
-"""Of the time that packing runs while others are busy."""
+"""The share of the time that packing runs while others are busy."""
 LONGEST_PAUSE_S: Final = 5.0
 _URGENT_NICE: Final = 10
 _LEAST_NICE: Final = 19
 
 
 def take_least_claim(*, urgent: bool) -> None:
-    """Of the calling process: of its processor time, its reading and writing, and of memory when that is short."""
+    """Reduce the calling process's claim: to processor time, to reading and writing, and to memory when that is short."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
     with contextlib.suppress(OSError):
-        # Where Linux shares processors among sessions first (sched_autogroup), that of this process counts, which it has for itself.
+        # If Linux shares processors among sessions first (sched_autogroup), the setting of this process's own session counts.
         Path("/proc/self/autogroup").write_text(str(_URGENT_NICE if urgent else _LEAST_NICE))
     if urgent:
         os.nice(_URGENT_NICE)
@@ -43,10 +45,11 @@ def take_least_claim(*, urgent: bool) -> None:
 
 
 def processor_time_of(pid: int) -> Callable[[], float]:
-    """Seconds of processor time of that process, all of its threads; always 0 where the system does not tell."""
+    """Return a function for the seconds of processor time of that process, all of its threads; always 0 if the system does not report
+    them."""
 
     def used() -> float:
-        # As clock_getcpuclockid(3) makes the clock's number on Linux.
+        # clock_getcpuclockid(3) computes the clock's number so on Linux.
         try:
             return time.clock_gettime(~pid << 3 | 2)
         except (OSError, AttributeError):
@@ -56,10 +59,10 @@ def processor_time_of(pid: int) -> Callable[[], float]:
 
 
 class GivingWay:
-    """Called between two frames; pauses there while the relay is busy. True: packing is to end.
+    """Called between two frames; it pauses there while the relay is busy. True: packing must end.
 
-    pauses_s: so long after its making it pauses, at most; None: always. stops: waits so many seconds, at most, and says whether it
-    is to end. relay_s: processor time of the relay. own_s: of whoever packs.
+    pauses_s: the longest time after its creation in which it pauses; None: always. stops: waits so many seconds, at most, and returns
+    whether packing must end. relay_s: processor time of the relay. own_s: of the packing process.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class GivingWay:
         self._relay_before = relay_s()
         self._own_before = own_s()
         self._is_busy = True
-        """At the start it is not known yet."""
+        """True at the start, when it is unknown."""
 
     def __call__(self) -> bool:
         now = self._clock()

@@ -25,8 +25,8 @@ _DISK: Final = "Look at the disk."
 class CopyFailed(RelayError):
     """A binlog was not copied or moved: it is where it was. `what`: half a sentence.
 
-    of_binlog: it is not what was archived, or cannot be read; else the copy alone is at fault. damage: what of the file on the disk is
-    not what was archived; None: that is not known.
+    of_binlog: it is not what was archived, or cannot be read; else the copy alone is at fault. damage: the damage of the file on the
+    disk; None: unknown.
     """
 
     def __init__(
@@ -38,13 +38,14 @@ class CopyFailed(RelayError):
 
 
 class CopyStopped(RelayError):
-    """It was not wanted any more."""
+    """The copy was not wanted any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOrder:
-    """The bytes from `start` to `end` of a binlog, as the packed file `file`. digest: `crc32:…` of them, if it is known. pauses_s: so
-    long, at most, a process that packs pauses while the relay is busy; None: to the end. of: the archive that it is packed for."""
+    """The bytes from `start` to `end` of a binlog, as the packed file `file`. digest: `crc32:…` of them, if it is known. pauses_s:
+    the longest time in which a process that packs pauses while the relay is busy; None: to the end. of: the archive that it is packed
+    for."""
 
     file: str
     end: int
@@ -57,7 +58,7 @@ class CopyOrder:
 
 @dataclass(frozen=True, slots=True)
 class CopyFiles:
-    """Descriptors: the binlog, NAME.idx or -1 where there is none, and the new file, for reading and writing."""
+    """Descriptors: the binlog, NAME.idx or -1 if there is none, and the new file, for reading and writing."""
 
     plain: int
     index: int
@@ -68,7 +69,7 @@ class CopyFiles:
 class PackedCopy:
     """plain_digest: `crc32:…` of the binlog; packed_digest, end_digest: `sha256:…` of the packed file, and of its end.
 
-    paused_s: for how long others had the machine.
+    paused_s: for how long it paused for others.
     """
 
     plain_digest: str
@@ -81,13 +82,13 @@ class PackedCopy:
 def write_copy(
     layer: FileLayer, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool]
 ) -> PackedCopy:
-    """stop: asked between two frames. Blocking. Raises: CopyFailed, CopyStopped, OSError."""
+    """Write the copy. stop: called between two frames. Blocking. Raises: CopyFailed, CopyStopped, OSError."""
     copy = _write(layer, files, order, keys, stop)
     if order.digest is not None and copy.plain_digest != order.digest:
         what = f"its digest is {copy.plain_digest}; {order.digest} was noted when it was sealed"
         raise CopyFailed(what, "Run `archive verify --deep`.")
     layer.sync_data(files.packed)
-    # What is read back comes from the disk, not from what was just written to memory.
+    # The copy is read back from the disk, not from what was just written to memory.
     with contextlib.suppress(OSError, AttributeError):
         os.posix_fadvise(files.packed, 0, 0, os.POSIX_FADV_DONTNEED)
     return replace(copy, end_digest=_read_back(layer, files.packed, order.file, keys, copy, stop))
@@ -116,7 +117,7 @@ def _write(
 
 
 class _ReadableFrom:
-    """A binlog from `start` on, whose bytes the disk may refuse: that is a fault of this file, and not of what is written."""
+    """A binlog from `start` on, whose bytes the disk may refuse: that is a fault of this file, and not of the written one."""
 
     def __init__(self, source: ByteSource, start: int) -> None:
         self._source = source
@@ -135,7 +136,7 @@ class _ReadableFrom:
 
 
 def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
-    """Starts of events, from NAME.idx; without one, frames end anywhere."""
+    """Return the starts of events, from NAME.idx; without one, frames end anywhere."""
     if index < 0:
         return []
     data = StoredFile(layer, index).read_all()
@@ -147,7 +148,7 @@ def _places(layer: FileLayer, index: int) -> list[tuple[int, bool]]:
 def _read_back(
     layer: FileLayer, fd: int, file: str, keys: KeyRing | None, copy: PackedCopy, stop: Callable[[], bool]
 ) -> str:
-    """The digest of its end."""
+    """Return the digest of its end."""
 
     def begins(_offset: int) -> None:
         if stop():

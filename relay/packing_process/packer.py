@@ -1,7 +1,7 @@
-"""Who makes packed copies for the relay: the calling thread, or a process that is started for it.
+"""Creates packed copies for the relay, in the calling thread or in a process that is started for it.
 
-In a thread of the relay's process packing needs the interpreter now and then, for less than a millisecond. But a thread of low priority
-that has it does not run while others want the processors, and the event loop waits for it.
+In a thread of the relay's process packing needs the interpreter now and then, for less than a millisecond. But a thread of low
+priority that has it does not run while others want the processors, and the event loop waits for it.
 """
 
 import contextlib
@@ -26,33 +26,33 @@ from relay.packing_process.packing_child import URGENT
 from relay.packing_process.packing_messages import receive_copy, send_order
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-# Behind all other places: what is beside the package `relay` hides no module of another.
+# After all other places: what is next to the package `relay` hides no module of another.
 _BEGIN: Final = (
     f"import sys; sys.path.append({str(_ROOT)!r}); from relay.packing_process.packing_child import main; main()"
 )
 _LOOK_MS: Final = 100
 _END_S: Final = 2.0
 _FOR_THE_RELAY: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""A service manager and a terminal send them to all processes; the one that packs ends with its relay."""
+"""A service manager and a terminal send these signals to all processes; the packing process ends with its relay."""
 
 
 def _memory_file() -> BinaryIO:
-    """Without a name; on Linux it is in memory."""
+    """Return a file without a name; on Linux it is in memory."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("packed"), "w+b", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 
 
 class Packer(ABC):
-    """Blocking, for one thread at a time. `close` it when nothing is to be packed for a while; it can be used again."""
+    """Blocking, for one thread at a time. `close` it when nothing is packed for a while; it can be used again."""
 
     def __init__(self, layer: FileLayer) -> None:
         self.layer = layer
-        """That it works on."""
+        """The layer that it works on."""
 
     @abstractmethod
     def begin(self, *, urgent: bool = False) -> None:
-        """Starts what is needed, if it is not there; `make` does the same. Raises: OSError."""
+        """Start what is needed, if it is not running; `make` does the same. Raises: OSError."""
 
     def make(
         self,
@@ -64,7 +64,8 @@ class Packer(ABC):
         *,
         urgent: bool = False,
     ) -> PackedCopy:
-        """The packed copy of the binlog `plain`, at `packed`. Raises: CopyFailed, CopyStopped, OSError; then a part may be there."""
+        """Create the packed copy of the binlog `plain`, at `packed`. Raises: CopyFailed, CopyStopped, OSError; then a part may be
+        there."""
         with contextlib.ExitStack() as opened:
 
             def keep(fd: int) -> int:
@@ -86,7 +87,7 @@ class Packer(ABC):
         *,
         urgent: bool = False,
     ) -> bytes:
-        """The packed copy of a small stretch, which is written to no disk. Raises: as `make`."""
+        """Return the packed copy of a small stretch, which is written to no disk. Raises: as `make`."""
         with contextlib.ExitStack() as opened:
             source = self.layer.open_read(plain)
             opened.callback(self.layer.close, source)
@@ -98,21 +99,21 @@ class Packer(ABC):
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
     ) -> PackedCopy:
-        """From open files to open files. Raises: as `make`."""
+        """Copy from open files to open files. Raises: as `make`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends what it needed."""
+        """End what it needed."""
 
 
 class ThreadPacker(Packer):
-    """Packs in the calling thread, on any layer, and gives way to nobody."""
+    """Packs in the calling thread, on any layer, and does not yield to other work."""
 
     def begin(self, *, urgent: bool = False) -> None:
-        """Nothing is needed."""
+        """Do nothing: nothing is needed."""
 
     def close(self) -> None:
-        """Nothing is there to be ended."""
+        """Do nothing: there is nothing to end."""
 
     def _copy(
         self, files: CopyFiles, order: CopyOrder, keys: KeyRing | None, stop: Callable[[], bool], urgent: bool
@@ -121,7 +122,7 @@ class ThreadPacker(Packer):
 
 
 class ProcessPacker(Packer):
-    """Packs in a process of its own, which gives way to all else: see `relay.packing_process.giving_way`."""
+    """Packs in a process of its own, which yields to all other work as `relay.packing_process.giving_way` describes."""
 
     def __init__(self) -> None:
         super().__init__(FileLayer())
@@ -131,11 +132,11 @@ class ProcessPacker(Packer):
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """True if the process is running."""
         return self._child is not None and self._child.poll() is None
 
     def begin(self, *, urgent: bool = False) -> None:
-        """Starts the process. Not for a thread of low priority: until the other program runs, the whole interpreter waits for it."""
+        """Start the process. Not for a thread of low priority: until the other program runs, the whole interpreter waits for it."""
         if not self.is_running or self._is_urgent != urgent:
             self.close()
             self._start(urgent)
@@ -164,7 +165,7 @@ class ProcessPacker(Packer):
         return copy
 
     def close(self) -> None:
-        """Ends the process, within two seconds whatever it does."""
+        """End the process, within two seconds whatever it does."""
         link, child = self._link, self._child
         self._link = self._child = None
         if link is not None:
@@ -173,7 +174,7 @@ class ProcessPacker(Packer):
             try:
                 child.wait(_END_S)
             except subprocess.TimeoutExpired:
-                # It was not given a processor since, or waits for the disk: nobody needs it.
+                # It got no processor since, or waits for the disk: it is not needed any more.
                 child.kill()
                 child.wait()
 
@@ -198,7 +199,7 @@ class ProcessPacker(Packer):
         self._link, self._is_urgent = link, urgent
 
     def _ended(self, stop: Callable[[], bool]) -> NoReturn:
-        """Without an answer."""
+        """Raise the error for a process that ended without an answer."""
         child = self._child
         self.close()
         if stop():

@@ -1,6 +1,6 @@
-"""The process that packs: takes orders from the relay over the socket that it was started with, until that ends.
+"""The process that packs: it takes orders from the relay over the socket that it was started with, until that ends.
 
-It gets open files and no names: what it still does after its relay was killed goes to a file that nobody finds.
+It gets open files and no names: what it still writes after its relay was killed goes to a file that has no name.
 """
 
 import os
@@ -19,13 +19,13 @@ URGENT: Final = "urgent"
 
 
 def main() -> None:
-    """The command line: the descriptor of the socket, and whether packing is urgent."""
+    """Run the command line: the descriptor of the socket, and whether packing is urgent."""
     is_urgent = sys.argv[2] == URGENT
     take_least_claim(urgent=is_urgent)
     relay = os.getppid()
     with socket.socket(fileno=int(sys.argv[1])) as link:
         watched = select.poll()
-        # Nothing comes while an order is worked at, but the end.
+        # Nothing but the end comes while an order is being carried out.
         watched.register(link, select.POLLIN)
 
         def stops(pause_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""What somebody packs with."""
+"""The means of packing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from relay.packing_process.packer import Packer, ThreadPacker
 
 
 def _as_it_comes() -> None:
-    """The packer starts what it needs when it is asked to pack."""
+    """Do nothing: the packer starts what it needs with the first order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackingMeans:
-    """keys: whose active key encrypts. begin: called before the packer is: for a thread of low priority, which is not to start a
-    process itself (`ProcessPacker.begin`). It may raise OSError."""
+    """keys: the active one encrypts. begin: called before the packer is: for a thread of low priority, which must not start a process
+    itself (`ProcessPacker.begin`). It may raise OSError."""
 
     packer: Packer = field(default_factory=lambda: ThreadPacker(FileLayer()))
     options: PackOptions = field(default_factory=PackOptions)
@@ -25,5 +25,5 @@ class PackingMeans:
 
     @property
     def encrypts(self) -> bool:
-        """Whether what is packed is encrypted."""
+        """True if what is packed is encrypted."""
         return self.keys is not None and self.keys.active is not None

@@ -1,6 +1,6 @@
-"""What relay and packing process say to each other, over a socket that nobody else has.
+"""The messages between relay and packing process, over a socket that no other process has.
 
-order    u32 size | JSON; with it the descriptors of the binlog, the new file, and NAME.idx where there is one
+order    u32 size | JSON; with it the descriptors of the binlog, the new file, and NAME.idx if there is one
 answer   u32 size | JSON: {"made": …}, {"failed": …}, {"system": …} or {"fault": …}
 """
 
@@ -20,7 +20,7 @@ _MOST_FILES: Final = 3
 
 
 def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, files: CopyFiles) -> None:
-    """With the keys: they stand in no file, environment or command line of the other process. Raises: OSError."""
+    """Send the order with the keys: they are in no file, environment or command line of the other process. Raises: OSError."""
     told: dict[str, Any] = {
         "file": order.file,
         "start": order.start,
@@ -41,7 +41,7 @@ def send_order(link: socket.socket, order: CopyOrder, keys: KeyRing | None, file
 
 
 def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyFiles] | None:
-    """None: the relay ended. The files are the caller's to close. Raises: OSError."""
+    """Return an order; None: the relay ended. The caller closes the files. Raises: OSError."""
     head, fds, _flags, _address = socket.recv_fds(link, _SIZE.size, _MOST_FILES)
     text = _received(link, *_SIZE.unpack(head)) if len(head) == _SIZE.size else None
     if text is None:
@@ -58,13 +58,13 @@ def receive_order(link: socket.socket) -> tuple[CopyOrder, KeyRing | None, CopyF
 
 
 def send_made(link: socket.socket, copy: PackedCopy, paused_s: float) -> None:
-    """The copy is there. Raises: OSError."""
+    """Report that the copy is there. Raises: OSError."""
     made = [copy.plain_digest, copy.packed_digest, copy.stored_bytes, copy.end_digest]
     link.sendall(_framed({"made": [*made, round(paused_s, 3)]}))
 
 
 def send_failure(link: socket.socket, error: CopyFailed | OSError | str) -> None:
-    """It is not; a text is of a fault of ours, with its traceback. Raises: OSError."""
+    """Report that it is not; a text is of an internal fault, with its traceback. Raises: OSError."""
     if isinstance(error, CopyFailed):
         told: dict[str, Any] = {"failed": [error.what, error.advice], "of_binlog": error.of_binlog}
     elif isinstance(error, OSError):
@@ -75,7 +75,7 @@ def send_failure(link: socket.socket, error: CopyFailed | OSError | str) -> None
 
 
 def receive_copy(link: socket.socket) -> PackedCopy | None:
-    """What was made; None: the process ended. Raises: CopyFailed, OSError, RuntimeError: as they were told of."""
+    """Return the copy; None: the process ended. Raises: CopyFailed, OSError, RuntimeError: as they were reported."""
     head = _received(link, _SIZE.size)
     text = None if head is None else _received(link, *_SIZE.unpack(head))
     if text is None:

@@ -1,1 +1,1 @@
-"""What the process as a whole needs: tasks and threads, logs, descriptors, certificates, the interpreter."""
+"""The parts that the process as a whole needs: tasks and threads, logs, descriptors, certificates, the interpreter."""

@@ -1,8 +1,8 @@
-"""What runs beside the rest: tasks, callbacks of the event loop, threads. None of it ends by an exception without a word.
+"""Tasks, callbacks of the event loop, threads: work that runs in parallel. None of it ends by an exception silently.
 
-asyncio tells of a task's exception when the task is forgotten, and whoever keeps one to cancel it later never forgets it.
-So tasks of relay/ are made here, and here only. What leaves one by surprise is a fault of ours: it is logged where it
-comes up, with its traceback, and whoever depends on the task is told, to end what can only end with it.
+asyncio reports a task's exception when the task is forgotten, and code that keeps one to cancel it later never forgets it. So tasks
+of relay/ are created here, and here only. An unforeseen exception of one is an internal fault: it is logged when it comes up, with
+its traceback, and the code that depends on the task is notified, to end what can only end with it.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ def begin_task(
     *,
     expected: tuple[type[Exception], ...] = (),
 ) -> asyncio.Task[T]:
-    """Runs `work` beside its caller, on the loop. name: what it does, for the log.
+    """Run `work` in parallel to its caller, on the loop. name: what it does, for the log.
 
-    An exception that ends it is logged (`task_failed`), then `on_fault(error)` is called on the loop; being cancelled is
-    none. expected: those are for somebody who awaits the task, and not logged.
+    An exception that ends it is logged (`task_failed`), then `on_fault(error)` is called on the loop; a cancellation is none.
+    expected: those are for the code that awaits the task, and not logged.
     """
     task = asyncio.get_running_loop().create_task(work)
     task.add_done_callback(lambda ended: _look(ended, name, expected, on_fault))
@@ -37,9 +37,9 @@ def begin_task(
 
 
 async def run_to_end(work: Coroutine[Any, Any, T], name: str, *, expected: tuple[type[Exception], ...] = ()) -> T:
-    """Awaits `work`, which goes on to its end where the caller is cancelled. Raises what it raises.
+    """Await `work`, which continues to its end if the caller is cancelled. Raises what it raises.
 
-    With nobody left to hear it, an exception is logged. expected: those that are no fault of ours.
+    If no caller is left, an exception is logged. expected: exceptions that are no internal fault.
     """
     task = asyncio.get_running_loop().create_task(work)
     try:
@@ -57,7 +57,7 @@ def _look(
     *,
     is_awaited: bool = True,
 ) -> None:
-    """Tells how a task has ended, where nobody foresaw it; what was expected, only where nobody awaits the task."""
+    """Report the unforeseen end of a task; an expected exception only if no code awaits the task."""
     error = None if ended.cancelled() else ended.exception()
     if isinstance(error, expected):
         if not is_awaited:
@@ -69,7 +69,7 @@ def _look(
 
 
 def guarded(callback: Callable[P, object], name: str, on_fault: OnFault) -> Callable[P, None]:
-    """`callback` for the loop's timers and queues: an exception out of it is logged, then `on_fault(error)` is called."""
+    """Return `callback` for the loop's timers and queues: an exception out of it is logged, then `on_fault(error)` is called."""
 
     def call(*args: P.args, **more: P.kwargs) -> None:
         try:
@@ -81,7 +81,7 @@ def guarded(callback: Callable[P, object], name: str, on_fault: OnFault) -> Call
 
 
 def tell_fault(event: str, error: Exception, on_fault: OnFault | None = None, **facts: object) -> None:
-    """Logs an exception that nobody foresaw, with its traceback, then calls `on_fault(error)`."""
+    """Log an unforeseen exception, with its traceback, then call `on_fault(error)`."""
     what = f"{type(error).__name__}: {error}"
     structlog.get_logger().error(event, **facts, what=what, note=_NOTE, exc_info=error)
     if on_fault is not None:
@@ -89,8 +89,8 @@ def tell_fault(event: str, error: Exception, on_fault: OnFault | None = None, **
 
 
 def watch_process(loop: asyncio.AbstractEventLoop, on_thread_fault: OnFault) -> Callable[[], None]:
-    """What no other net has caught: callbacks of the loop are logged; of a thread that ended `on_thread_fault` is told too,
-    on the loop. Returns what takes that back."""
+    """Log what is caught nowhere else: callbacks of the loop; after the end of a thread `on_thread_fault` is also called, on the
+    loop. Return a function that undoes this."""
 
     def in_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error, what = context.get("exception"), str(context.get("message"))

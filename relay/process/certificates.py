@@ -1,7 +1,7 @@
 """The relay's own certificate, key and trusted authority, as its TLS needs them.
 
-OpenSSL's own words for a wrong file are of little help ("NO_START_LINE", "KEY_VALUES_MISMATCH"), and for an encrypted key
-it would ask at the terminal: files are looked at before it gets them.
+OpenSSL's own words for a wrong file are of little help ("NO_START_LINE", "KEY_VALUES_MISMATCH"), and for an encrypted key it would
+ask at the terminal: files are checked before it gets them.
 """
 
 import datetime
@@ -42,7 +42,7 @@ class ServerTls:
     """The SHA-256 of the certificate."""
 
     def problem(self, now: datetime.datetime) -> str | None:
-        """Why peers that check certificates would refuse it now; None: they would not."""
+        """Return the reason why peers that check certificates would refuse it now; None: they would not."""
         if now < self.valid_from:
             return f"is not valid before {self.valid_from:%Y-%m-%d %H:%M} UTC"
         if now > self.valid_until:
@@ -51,14 +51,14 @@ class ServerTls:
 
 
 def described(tls: ServerTls | None) -> dict[str, str]:
-    """What replicas are shown, for the log."""
+    """Return what replicas are shown, for the log."""
     if tls is None:
         return {"tls": "off"}
     return {"tls": "on", "certificate": tls.subject, "valid_until": f"{tls.valid_until:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def load_server_tls(certificate: Path, key: Path, client_ca: Path | None) -> ServerTls:
-    """TLS 1.2 and later with this certificate; clients may show one of their own where `client_ca` is given.
+    """Return TLS 1.2 and later with this certificate; clients may show one of their own if `client_ca` is given.
 
     Blocking; a millisecond or two. Raises: CertificateError.
     """

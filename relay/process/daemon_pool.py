@@ -12,9 +12,9 @@ _Work = tuple[Callable[[], Any], Future[Any]]
 
 
 class DaemonPool(Executor):
-    """At most `size` threads, each made when there is work for it. `name`: of the threads, with a number behind it.
+    """At most `size` threads, each created when there is work for it. `name`: of the threads, followed by a number.
 
-    begin: what each does first. It is no pool for what must not be broken off.
+    begin: called first in each. The pool is not for work that must not be broken off.
     """
 
     def __init__(self, size: int, name: str, begin: Callable[[], object] = lambda: None) -> None:
@@ -28,7 +28,7 @@ class DaemonPool(Executor):
         self._lock = threading.Lock()
 
     def submit(self, call: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
-        """Has a thread call it. What comes of it is in the future. Cancelled: it is not called."""
+        """Have a thread call it. The future has the result. If it is cancelled, the call is not made."""
         future: Future[T] = Future()
         with self._lock:
             if not self._is_closed:
@@ -44,7 +44,7 @@ class DaemonPool(Executor):
         return future
 
     def close(self) -> None:
-        """What waits is cancelled; what is at work is not waited for."""
+        """Cancel what waits; running calls are not waited for."""
         with self._lock:
             self._is_closed = True
             threads = self._threads
@@ -59,7 +59,7 @@ class DaemonPool(Executor):
             self._work.put(_END)
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
-        """As `close`: nothing is waited for."""
+        """Call `close`: nothing is waited for."""
         self.close()
 
     def _run(self) -> None:

@@ -1,7 +1,7 @@
-"""How many files and sockets this process may have open at once, and how many connections that is room for.
+"""The files and sockets that this process may have open at once, and the connections for which they suffice.
 
-A flood of connections must not take the descriptors by which the archive goes on: at the next file of the source the writer
-would fail. So the number of connections follows what the system gives.
+A flood of connections must not take the descriptors by which the archive continues: at the next file of the source the writer would
+fail. So the number of connections follows what the system grants.
 """
 
 import os
@@ -14,29 +14,29 @@ import structlog
 log = structlog.get_logger()
 
 _BY_A_CONNECTION: Final = 3
-"""The descriptors of a replica: its socket, the file that it is sent, and for a moment the next one or what is kept beside it."""
+"""The descriptors of a replica: its socket, the file that it is sent, and for a moment the next one or an index of it."""
 _BY_A_THREAD: Final = 3
-"""The descriptors of one that looks into a file: the file, what is kept beside it, its directory."""
+"""The descriptors of a thread that reads a file: the file, an index of it, its directory."""
 _THREADS_OF_THE_ARCHIVE: Final = 8
 _TO_THE_SOURCE: Final = 8
-"""The stream, and connections beside it that ask for GTIDs, settings, tables, and for other sources."""
+"""The descriptors of the stream, and of further connections that ask for GTIDs, settings, tables, and to other sources."""
 _GENERATION_TO_COME: Final = 8
 """The descriptors of one more generation: its lock, marks and catalog, its first file and the last one of the one before."""
 _BY_A_VIEW: Final = _GENERATION_TO_COME + _THREADS_OF_THE_ARCHIVE * _BY_A_THREAD
-"""Its archive, and the file of the mirror that it is made from."""
+"""The descriptors of its archive, and of the file of the mirror that it is built from."""
 _BY_THE_REST: Final = 16
 _LONGEST_BACKLOG: Final = 512
 _SHORTEST_BACKLOG: Final = 8
 _STRANGERS_PART: Final = 6
 _ADMINS_PART: Final = 10
-"""Of few descriptors, one of so many is for who has not logged in, and of the rest for admins."""
+"""If descriptors are few, one of so many is for clients that have not logged in, and of the rest for admins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What there is room for. connections: at once, of those who have logged in; admins: so many more of theirs; strangers: of those
-    who have not. backlog: those that the system accepts before the relay looks at them, and which the event loop may then take all
-    at once."""
+    """The room for connections. connections: at once, of those that have logged in; admins: so many more of theirs; strangers: of
+    those that have not. backlog: those that the system accepts before the relay looks at them, and which the event loop may then take
+    all at once."""
 
     connections: int
     admins: int
@@ -45,11 +45,12 @@ class Descriptors:
 
 
 def share_descriptors(wished: Descriptors, views: int = 0, http: int = 0) -> Descriptors:
-    """Raises the limit as far as the system lets it, and divides it as `wished`, or as far as it suffices; `views` are opened
-    later, and so many connections come by `http`.
+    """Raise the limit as far as the system allows, and divide it as `wished`, or as far as it suffices; `views` are opened later, and
+    so many connections come by `http`.
 
-    Kept back: what is open now, and what the archive, its threads and the way to the source may open besides. To be called
-    when the archive is open. Systems give a process 1,024 and let it ask for more: what only select() could not bear.
+    Reserved are the descriptors that are open now, and those that the archive, its threads and the connections to the source may open
+    besides. Call it when the archive is open. Systems give a process 1,024 and let it ask for more: only select() could not bear
+    that.
     """
     limit = _raised_limit()
     kept = _open_now() + _kept_back() + views * _BY_A_VIEW + http
@@ -77,7 +78,7 @@ def share_descriptors(wished: Descriptors, views: int = 0, http: int = 0) -> Des
 
 
 def wanted_descriptors(wished: Descriptors, views: int) -> int:
-    """How many a relay with so many of each wants to be allowed, counted without what it has open before."""
+    """Return how many descriptors a relay with so many of each needs, without those that it has open before."""
     return _kept_back() + views * _BY_A_VIEW + _taken_by(wished)
 
 
@@ -86,7 +87,7 @@ def _taken_by(given: Descriptors) -> int:
 
 
 def _raised_limit() -> int | None:
-    """The limit, raised to the hard one; None: there is none."""
+    """Return the limit, raised to the hard one; None: there is none."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -104,7 +105,7 @@ def _open_now() -> int:
 
 
 def _kept_back() -> int:
-    # As many as asyncio.to_thread has at most.
+    # The most threads of asyncio.to_thread.
     pool = min(32, (os.cpu_count() or 1) + 4)
     threads = (pool + _THREADS_OF_THE_ARCHIVE) * _BY_A_THREAD
     return threads + _TO_THE_SOURCE + _GENERATION_TO_COME + _BY_THE_REST

@@ -1,4 +1,4 @@
-"""How long something took, counted by length: what monitors make quantiles of."""
+"""Durations, counted by length: monitors compute quantiles from them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -22,27 +22,27 @@ class DurationHistogram:
         self._counts = [0] * (len(self.bounds) + 1)
         self.sum_s = 0.0
         self.longest_s = 0.0
-        """Since `take_longest`."""
+        """The longest duration since `take_longest`."""
 
     def observe(self, seconds: float) -> None:
-        """It took so long this time."""
+        """Add a duration."""
         self._counts[bisect_left(self.bounds, seconds)] += 1
         self.sum_s += seconds
         if seconds > self.longest_s:
             self.longest_s = seconds
 
     def take_longest(self) -> float:
-        """The longest one since the last call."""
+        """Return the longest duration since the last call."""
         longest, self.longest_s = self.longest_s, 0.0
         return longest
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of durations."""
         return sum(self._counts)
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """By upper end, how many were at most so long; the last end is infinity."""
+        """Return, by upper end, how many were at most so long; the last end is infinity."""
         found, total = [], 0
         for bound, count in zip((*self.bounds, float("inf")), list(self._counts), strict=True):
             total += count

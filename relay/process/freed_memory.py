@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the system: the C library keeps what is free between pieces that are still used."""
+"""Returns freed memory to the system: the C library keeps free memory between pieces that are still used."""
 
 import asyncio
 import ctypes
@@ -9,23 +9,23 @@ from relay.process.background import begin_task
 
 _WORTH_IT_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.2
-"""After memory was freed: more of it may follow. A pass over what is free takes some milliseconds."""
+"""The pause after memory was freed: more of it may follow. A pass over free memory takes some milliseconds."""
 _THREADS_END_S: Final = 3.0
-"""Then once more: a thread may have worked on for somebody who left."""
+"""The time until the second pass: a thread may have continued to work for a client that left."""
 
 
 class FreedMemory:
-    """Gives back in a thread, some time after much was freed. On the event loop only."""
+    """Gives memory back in a thread, some time after much was freed. On the event loop only."""
 
     def __init__(self, give_back: Callable[[], object] | None = None) -> None:
-        """give_back: instead of the C library's own, which some have not."""
+        """give_back: instead of the C library's own function, which some do not have."""
         self._give_back = give_back or _trim_of_c_library()
         self._freed_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._once_more: asyncio.TimerHandle | None = None
 
     def freed(self, size_bytes: int) -> None:
-        """So much is used no more."""
+        """Note that so much is not used any more."""
         self._freed_bytes += size_bytes
         if self._freed_bytes >= _WORTH_IT_BYTES and self._task is None and self._give_back is not None:
             self._task = begin_task(self._later(self._give_back), "giving memory back to the system", self._ended)
@@ -52,7 +52,7 @@ class FreedMemory:
 
 
 def _trim_of_c_library() -> Callable[[], object] | None:
-    """glibc's `malloc_trim`; None: this C library has none."""
+    """Return glibc's `malloc_trim`; None: this C library has none."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):

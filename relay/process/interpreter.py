@@ -1,37 +1,37 @@
-"""How this process's interpreter is set: whom it gives way to, and what its search for garbage passes over."""
+"""The settings of this process's interpreter: the switching of threads, and the objects that the garbage collector skips."""
 
 import gc
 import sys
 from typing import Final
 
-# Python's own is 0.005: as long as the loop may be kept at all.
+# Python's default is 0.005: the longest time for which the loop may be held at all.
 _SWITCH_INTERVAL_S: Final = 0.0005
 
 
 def share_interpreter() -> None:
-    """A thread that computes (a GTID set of 16 MB, a password) gives way to the event loop after a tenth of the usual time."""
+    """Make a computing thread (a GTID set of 16 MB, a password) yield to the event loop after a tenth of the usual time."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
 
 def look_for_no_garbage() -> None:
-    """Until `keep_what_was_made`: modules and what an archive of 100,000 files opens with are all kept, and looked through in
-    vain for 0.8 s."""
+    """Disable the garbage collector until `keep_what_was_made`: modules and the objects of an archive of 100,000 files are all kept,
+    and would be searched in vain for 0.8 s."""
     gc.disable()
 
 
 def keep_what_was_made() -> None:
-    """Garbage is not looked for in what was made since `look_for_no_garbage`, and from now on in what comes.
+    """Exclude what was created since `look_for_no_garbage` from garbage collection, and collect from now on what comes.
 
-    Before it nothing is collected: that takes 0.08 s with 100,000 files, and finds some hundred small objects of modules.
+    Nothing is collected before that: it takes 0.08 s with 100,000 files, and finds some hundred small objects of modules.
     """
     gc.freeze()
     gc.enable()
 
 
 def keep_what_is_here() -> None:
-    """Garbage is not looked for any more in what was made until now.
+    """Exclude what was created until now from garbage collection.
 
-    Each time that takes 25 ms among 10,000 opened files, and 20 ms among the modules of pyspark and pyarrow.
+    Each search takes 25 ms among 10,000 opened files, and 20 ms among the modules of pyspark and pyarrow.
     """
     gc.collect()
     gc.freeze()

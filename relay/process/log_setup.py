@@ -1,6 +1,6 @@
 """Logs: structlog to stderr, key=value lines on a terminal, JSON lines elsewhere, times in UTC, secrets masked.
 
-Warnings and errors say where they are explained.
+Warnings and errors name the place of their explanation.
 """
 
 import logging
@@ -21,12 +21,12 @@ _LITERALS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?""", re.D
 _OF_FAULTS: Final = ("exception", "stack")
 """Keys whose values have lines of their own."""
 _MOST_BYTES: Final = 8 << 10
-"""Of one text. What others may name has narrower bounds where it is taken."""
+"""The limit for one text. Texts that others supply have narrower bounds where they are taken."""
 
 PAGE: Final = "docs/ERRORS.md"
-"""Where everything that the relay says has an explanation."""
+"""The page that explains everything that the relay logs."""
 _EXPLAINED: Final = ("warning", "error", "critical")
-# Lines that tell of a thing with a name of its own, which says more than the line's: the part of the page, the name's key.
+# Lines about a thing with a name of its own, which is more specific than the line's: the part of the page, the name's key.
 _NAMED: Final = {
     "archive_ledger": ("ledger", "kind"),
     "archive_recovery_finding": ("ledger", "kind"),
@@ -36,7 +36,7 @@ _NAMED: Final = {
 
 
 def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replaces the value of every key that names a secret, at any depth of nested mappings.
+    """Replace the value of every key that names a secret, at any depth of nested mappings.
 
     In the value of `statement` the texts in quotes are replaced where the statement speaks of passwords.
     """
@@ -51,7 +51,8 @@ def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any])
 
 
 def make_printable(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Every text of a line, wherever it came from, without what a terminal obeys and on one line; tracebacks keep theirs, indented."""
+    """Make every text of a line printable, wherever it came from: one line without terminal control characters; tracebacks keep their
+    lines, indented."""
     for key, value in event.items():
         if key in _OF_FAULTS and isinstance(value, str):
             event[key] = "\n    ".join(printable(line, _MOST_BYTES) for line in value.split("\n"))
@@ -71,7 +72,7 @@ def _printable(value: Any) -> Any:
 
 
 def point_to_page(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Adds `see`, the place where a warning or an error is explained. Wants `level` in the line."""
+    """Add `see`, the place where a warning or an error is explained. The line must have `level`."""
     if event.get("level") in _EXPLAINED:
         part, key = _NAMED.get(str(event["event"]), ("log", "event"))
         event["see"] = f"{PAGE}#{part}-{event.get(key)}"
@@ -79,7 +80,7 @@ def point_to_page(_logger: object, _method: str, event: MutableMapping[str, Any]
 
 
 def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json: bool | None = None) -> None:
-    """Configures structlog for the process; standard library loggers end up in the same stream.
+    """Configure structlog for the process; standard library loggers end up in the same stream.
 
     `as_json` None: JSON unless `stream` (default stderr) is a terminal.
     """
@@ -118,5 +119,5 @@ def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json:
     )
     root = logging.getLogger()
     root.handlers = [handler]
-    # Libraries speak at warning and above only: below that they log what they send, statements included.
+    # Libraries log at warning and above only: below that they log what they send, statements included.
     root.setLevel(max(threshold, logging.WARNING))

@@ -1,7 +1,7 @@
 """One account of the memory that peers make this process hold: unfinished packets, unread answers, GTID sets, prepared statements.
 
-Each who holds memory for a peer (a connection) says how much it is. While the sum is over the limit, holders are ended: the largest
-one of the address that has most, of the account that has most. So whoever holds little is never ended for what somebody else holds.
+Each holder of memory for a peer (a connection) reports its size. While the sum is over the limit, holders are ended: the largest one
+of the address that has most, of the account that has most. So a small holder is never ended for the memory of another.
 """
 
 from collections.abc import Callable
@@ -10,18 +10,18 @@ from typing import Final
 
 DEFAULT_MEMORY_BYTES: Final = 512 << 20
 HolderOwner = tuple[str, str]
-"""For whom memory is held: an account (or what stands for one), and the address or network that it came from (`address_group`)."""
+"""The owner of held memory: an account (or what stands for one), and the address or network that it came from (`address_group`)."""
 
 _LEFT_OF_LIMIT: Final = 7 / 8
-"""Holders are ended until so much is left, so that the next look at all of them is some time away."""
+"""Holders are ended until this share of the limit is left, so that the next look at all of them is some time away."""
 _GROWTH_BETWEEN_LOOKS: Final = 1 / 64
 _MUCH_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
-    """limit_bytes: as configured. used_bytes: now; most_used_bytes: at one time. holders: how many hold anything. ended: how many were
-    ended so far."""
+    """limit_bytes: as configured. used_bytes: now; most_used_bytes: at one time. holders: how many hold anything. ended: how many
+    were ended so far."""
 
     limit_bytes: int
     used_bytes: int
@@ -31,9 +31,9 @@ class MemoryFacts:
 
 
 class MemoryHolder:
-    """What is held for one peer. `close` it when nothing is held any more. Made by `MemoryBudget.open`.
+    """The memory that is held for one peer. `close` it when nothing is held any more. `MemoryBudget.open` creates it.
 
-    let_go: called once, when it must give back what it holds.
+    let_go: called once, when it must release its memory.
     """
 
     __slots__ = ("_budget", "_let_go", "_measure", "held_bytes", "is_ended", "owner")
@@ -43,33 +43,33 @@ class MemoryHolder:
     ) -> None:
         self.owner = owner
         self.held_bytes = 0
-        """What it said last."""
+        """The size that it reported last."""
         self.is_ended = False
-        """It was told to let go."""
+        """True if it was asked to release its memory."""
         self._budget = budget
         self._measure = measure
         self._let_go = let_go
 
     def holds(self, size_bytes: int) -> None:
-        """What it holds from now on, all in all."""
+        """Set what it holds from now on, in total."""
         growth = size_bytes - self.held_bytes
         if growth:
             self.held_bytes = size_bytes
             self._budget.changed(growth, is_ended=self.is_ended)
 
     def close(self) -> None:
-        """It holds nothing, and will not."""
+        """Release everything: it holds nothing, and will not."""
         self.holds(0)
         self._budget.forget(self)
-        # Whose they are would wait for the garbage collector.
+        # The owner of the callbacks would wait for the garbage collector.
         self._measure, self._let_go = _nothing, _nobody
 
     def measure(self) -> int:
-        """What it holds now: unread answers get less without a word."""
+        """Return what it holds now: unread answers shrink without a report."""
         return self._measure()
 
     def end(self) -> None:
-        """It must let go."""
+        """Ask it to release its memory."""
         self.is_ended = True
         self._let_go()
 
@@ -77,8 +77,8 @@ class MemoryHolder:
 class MemoryBudget:
     """`limit_bytes` for all holders together. On the event loop only.
 
-    call_soon: calls a function a little later, when whoever says that it holds more is done with that. on_freed: called with how much
-    a holder holds no more.
+    call_soon: calls a function a little later, when the code that reports a larger size is done with that. on_freed: called with the
+    size that a holder released.
     """
 
     def __init__(
@@ -92,34 +92,34 @@ class MemoryBudget:
         self._on_freed = on_freed
         self._used_bytes = 0
         self._leaving_bytes = 0
-        """Of it, what those hold who were told to let go."""
+        """The part of it that is held by those that were asked to release their memory."""
         self._most_used_bytes = 0
         self._ended = 0
         self._look_at = limit_bytes
-        """All holders are looked at once more than this is held."""
+        """All holders are examined once more than this is held."""
         self._look_is_due = False
         self._holders: set[MemoryHolder] = set()
 
     @property
     def is_tight(self) -> bool:
-        """Whether so much is held that no more than needed should be read at once."""
+        """True if so much is held that no more than needed should be read at once."""
         return self._used_bytes > self.limit_bytes * _LEFT_OF_LIMIT
 
     def open(self, owner: HolderOwner, measure: Callable[[], int], let_go: Callable[[], None]) -> MemoryHolder:
-        """One more who may hold memory. measure: what it holds now, asked before anybody is ended. let_go: see `MemoryHolder`."""
+        """Add a holder. measure: what it holds now, called before any holder is ended. let_go: as in `MemoryHolder`."""
         holder = MemoryHolder(self, owner, measure, let_go)
         self._holders.add(holder)
         return holder
 
     def facts(self) -> MemoryFacts:
-        """As it is now."""
+        """Return the present state."""
         holders = sum(one.held_bytes > 0 for one in self._holders)
         return MemoryFacts(self.limit_bytes, self._used_bytes, self._most_used_bytes, holders, self._ended)
 
-    # --- what holders call ------------------------------------------------------------------------------------------
+    # --- for holders ------------------------------------------------------------------------------------------------
 
     def changed(self, growth: int, *, is_ended: bool) -> None:
-        """A holder holds so much more, or less; is_ended: and was told to let go."""
+        """Note that a holder holds so much more, or less; is_ended: it was asked to release it."""
         self._used_bytes += growth
         self._leaving_bytes += growth * is_ended
         if self._used_bytes > self._most_used_bytes:
@@ -131,13 +131,13 @@ class MemoryBudget:
             self._call_soon(self._look)
 
     def forget(self, holder: MemoryHolder) -> None:
-        """It is closed."""
+        """Forget a holder, which is closed."""
         self._holders.discard(holder)
 
     # --- over the limit ---------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Ends who must let go, once what is held now is over the limit."""
+        """End the holders that must release their memory, if what is held now is over the limit."""
         try:
             for holder in self._holders:
                 holder.holds(holder.measure())
@@ -148,7 +148,7 @@ class MemoryBudget:
                     holder.end()
         finally:
             self._look_is_due = False
-            # Who is at the limit is not looked at with each step.
+            # At the limit the holders are not examined with each step.
             self._look_at = max(self.limit_bytes, self._staying_bytes + int(self.limit_bytes * _GROWTH_BETWEEN_LOOKS))
 
     @property
@@ -156,7 +156,8 @@ class MemoryBudget:
         return self._used_bytes - self._leaving_bytes
 
     def _losers(self, size_bytes: int) -> list[MemoryHolder]:
-        """Who together hold so much, the first to go first: each is the largest of the address with most of the account with most."""
+        """Return the holders that together hold so much, in the order in which they end: each is the largest of the address with most
+        of the account with most."""
         accounts: dict[str, _Account] = {}
         for holder in self._holders:
             if holder.held_bytes and not holder.is_ended:
@@ -186,7 +187,7 @@ class _Account:
         self.held_bytes += holder.held_bytes
 
     def sort(self) -> None:
-        """The largest last."""
+        """Sort the holders, the largest last."""
         for holders in self._by_address.values():
             holders.sort(key=lambda one: one.held_bytes)
 

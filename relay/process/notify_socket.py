@@ -1,7 +1,7 @@
-"""What the relay tells the service manager that started it: sd_notify(3), of systemd and those that speak as it does.
+"""The relay's messages to the service manager that started it: sd_notify(3), of systemd and compatible ones.
 
-That a start takes longer than usual, that it serves, that its event loop runs (the watchdog), that it reads its configuration
-again, that it ends. Without NOTIFY_SOCKET in the environment all of this does nothing.
+They report that a start takes longer than usual, that it serves, that its event loop runs (the watchdog), that it reloads its
+configuration, that it ends. Without NOTIFY_SOCKET in the environment all of this does nothing.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ import structlog
 log = structlog.get_logger()
 
 _STEP_S: Final = 5.0
-"""So often a start, or an end, that takes long is told."""
+"""The interval between messages about a start, or an end, that takes long."""
 _LONGER_S: Final = 30
-"""So much more time is asked for with each."""
+"""The additional time that each of them asks for."""
 _AGAIN_S: Final = 0.1
-"""After so long a message is sent again for which the manager's queue had no room."""
+"""The time after which a message is sent again for which the manager's queue had no room."""
 _MOST_WAITING: Final = 8
 
 
@@ -29,8 +29,8 @@ class NotifySocket:
     """One-way messages to the service manager. On the event loop; nothing here waits, and a failure stops nothing."""
 
     def __init__(self, address: str | None = None, watchdog_s: float | None = None) -> None:
-        """address: of a unix datagram socket, `@` at its beginning for an abstract one; None: nobody wants to hear anything.
-        watchdog_s: the manager ends a process that was silent for so long."""
+        """address: of a unix datagram socket, `@` at its beginning for an abstract one; None: no manager listens. watchdog_s: the
+        manager ends a process that was silent for so long."""
         self._address = address
         self._tick_s = None if watchdog_s is None else watchdog_s / 3
         self._socket: socket.socket | None = None
@@ -42,14 +42,15 @@ class NotifySocket:
 
     @classmethod
     def of_service(cls, environment: MutableMapping[str, str]) -> "NotifySocket":
-        """As the manager says in the environment; the variables are taken out, as they are for nobody whom we start."""
+        """Return the socket that the manager names in the environment; the variables are removed, because they are not for child
+        processes."""
         address = environment.pop("NOTIFY_SOCKET", None)
         period, process = environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", "")
         wanted = period.isdecimal() and int(period) > 0 and process in ("", str(os.getpid()))
         return cls(address or None, int(period) / 1e6 if wanted else None)
 
     def begin(self) -> None:
-        """The process starts. From now on the manager hears that it still does, until `ready`."""
+        """Report that the process starts, and until `ready` that it still does."""
         if self._address is None:
             return
         if self._address[0] not in "/@":
@@ -60,24 +61,24 @@ class NotifySocket:
         self._tick()
 
     def ready(self, status: str) -> None:
-        """It serves, or has read its configuration again. status: one line for `systemctl status`."""
+        """Report that it serves, or has reloaded its configuration. status: one line for `systemctl status`."""
         self._send(f"READY=1\nSTATUS={status}")
         if not self._serves:
             self._serves = True
             self._tick()
 
     def reloading(self) -> None:
-        """It reads its configuration again; `ready` says that it has."""
+        """Report that it reloads its configuration; `ready` reports the end of that."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, status: str) -> None:
-        """It ends, which may take a moment."""
+        """Report that it ends, which may take a moment."""
         self._serves = False
         self._send(f"STOPPING=1\nSTATUS={status}")
         self._tick()
 
     def close(self) -> None:
-        """Nothing more is told."""
+        """Stop reporting."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -86,7 +87,7 @@ class NotifySocket:
             self._socket = None
 
     def _tick(self) -> None:
-        """By the loop's own timer: where the loop stands still nobody hears that it runs."""
+        """Report by the loop's own timer: if the loop stops, no message says that it runs."""
         if self._socket is None:
             return
         if self._timer is not None:

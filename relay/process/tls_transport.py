@@ -1,7 +1,7 @@
 """TLS between a socket and a session: bytes in, bytes out, through OpenSSL's memory buffers.
 
-asyncio's own `start_tls` begins with the next bytes of the socket, but a client sends its ClientHello right behind
-SSLRequest, so that it has often been read already.
+asyncio's own `start_tls` begins with the next bytes of the socket, but a client sends its ClientHello right after SSLRequest, so that
+it has often been read already.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from concurrent.futures import Executor
 from typing import Any, Final
 
 _RECORD_BYTES: Final = 16384
-# OpenSSL keeps a buffer as large as what it was given at once: for a thousand replicas that is not a run each.
+# OpenSSL keeps a buffer as large as its largest input: for a thousand replicas that is not a run each.
 _PIECE_BYTES: Final = 4 * _RECORD_BYTES
 _RECORD_HEAD_BYTES: Final = 5
 _MOST_RECORDS: Final = 200
-"""That are opened at once, 5 microseconds each: the rest waits for the loop's next iteration."""
+"""The most records that are opened at once, 5 microseconds each: the rest waits for the loop's next iteration."""
 _RECORD_TYPES: Final = range(20, 25)
 _LARGEST_RECORD: Final = _RECORD_BYTES + 2048
 _MOST_EMPTY_RECORDS: Final = 64
-"""Of one connection's life: a change of keys takes 50 microseconds, and no client needs more than a few."""
-# What replicas and operators meet; OpenSSL's own names for the rest.
+"""The most empty records of one connection: a change of keys takes 50 microseconds, and no client needs more than a few."""
+# The errors that replicas and operators meet; OpenSSL's own names for the rest.
 _WORDS: Final = {
     "WRONG_VERSION_NUMBER": "what came is no TLS",
     "HTTP_REQUEST": "what came is an HTTP request, no TLS",
@@ -36,11 +36,11 @@ _WORDS: Final = {
 
 
 class TlsTransport(asyncio.Transport):
-    """What a session writes to instead of its socket's transport, and asks what has come.
+    """A transport that a session uses instead of its socket's.
 
-    `received`: what of the handshake has come already. `handshake` first; then `write` encrypts and `received()` decrypts. on_more:
-    called in a later iteration of the loop where more has come than is decrypted at once; it asks `received(b"")`. Backpressure is
-    the socket's: `pause_writing` and `resume_writing` of the protocol are called for the encrypted bytes.
+    `received`: the part of the handshake that has come already. `handshake` first; then `write` encrypts and `received()` decrypts.
+    on_more: called in a later iteration of the loop when more has come than is decrypted at once; it calls `received(b"")`.
+    Backpressure is the socket's: `pause_writing` and `resume_writing` of the protocol are called for the encrypted bytes.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class TlsTransport(asyncio.Transport):
         self._established = False
         self._said_goodbye = False
         self.peer_said_goodbye = False
-        """Whether the peer's close_notify has come."""
+        """True if the peer's close_notify has come."""
 
     # --- the handshake ----------------------------------------------------------------------------------------------
 
     async def handshake(self, threads: Executor) -> None:
-        """Answers the client's handshake; `received()` brings the rest of it.
+        """Answer the client's handshake; `received()` brings the rest of it.
 
-        In threads: the signature takes a millisecond with an RSA key of 2,048 bits and five with one of 4,096.
-        Raises: ssl.SSLError; what is to be said of it to the peer has been written then.
+        In threads: the signature takes a millisecond with an RSA key of 2,048 bits and five with one of 4,096. Raises: ssl.SSLError;
+        the alert for the peer has been written then.
         """
         loop = asyncio.get_running_loop()
         while not self._established:
@@ -81,7 +81,7 @@ class TlsTransport(asyncio.Transport):
                 await self._arrived.wait()
             came = bytes(self._waiting)
             self._waiting.clear()
-            # Whoever sends faster than the handshake goes fills the socket, not our memory.
+            # A peer that sends faster than the handshake proceeds fills the socket, not the relay's memory.
             self._transport.pause_reading()
             try:
                 self._established, rest = await loop.run_in_executor(threads, self._step, came)
@@ -92,7 +92,7 @@ class TlsTransport(asyncio.Transport):
                     self._transport.resume_reading()
 
     def _step(self, came: bytes) -> tuple[bool, bytes]:
-        """Whether it is done, and what of the bytes belongs to no record of it, or to one that has not come whole."""
+        """Return whether it is done, and the bytes that belong to no record of it, or to one that has not come whole."""
         at = 0
         while size := _record_size(came, at):
             self._incoming.write(came[at : at + size])
@@ -115,13 +115,13 @@ class TlsTransport(asyncio.Transport):
 
     @property
     def client_certificate(self) -> bool:
-        """Whether the client showed a certificate; one that no trusted authority has signed ends the handshake."""
+        """True if the client showed a certificate; one that no trusted authority has signed ends the handshake."""
         return self._ssl.getpeercert(binary_form=True) is not None
 
-    # --- what comes -------------------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------------------
 
     def received(self, data: memoryview | bytes) -> bytes:
-        """Takes bytes of the socket; gives what is inside of them. During the handshake, nothing.
+        """Take bytes of the socket; return the decrypted bytes. During the handshake, none.
 
         Raises: ssl.SSLError for what is no TLS or was changed on its way.
         """
@@ -143,7 +143,7 @@ class TlsTransport(asyncio.Transport):
         return bytes(plain)
 
     def _open_records(self, plain: bytearray) -> bool:
-        """Adds what is inside of the records that have come whole. Returns whether there are more than are opened at once.
+        """Add the contents of the records that have come whole. Return whether there are more than are opened at once.
 
         Raises: ssl.SSLError.
         """
@@ -178,10 +178,10 @@ class TlsTransport(asyncio.Transport):
         if not self._has_more and self._wants_reading and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    # --- what goes --------------------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------------------------
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Encrypts and writes; `data` may change afterwards."""
+        """Encrypt and write; `data` may change afterwards."""
         view = memoryview(data)
         while view:
             piece = view[:_PIECE_BYTES]
@@ -195,7 +195,7 @@ class TlsTransport(asyncio.Transport):
             self._transport.write(self._outgoing.read())
 
     def _say_goodbye(self) -> None:
-        """close_notify: the peer can tell this end from a cut line."""
+        """Send close_notify: the peer can tell this end from a cut line."""
         if self._said_goodbye or not self._established:
             return
         self._said_goodbye = True
@@ -207,49 +207,49 @@ class TlsTransport(asyncio.Transport):
     # --- the rest of a transport ------------------------------------------------------------------------------------
 
     def write_eof(self) -> None:
-        """Says goodbye, and that nothing more comes."""
+        """Send close_notify, and end the writing side."""
         self._say_goodbye()
         self._transport.write_eof()
 
     def can_write_eof(self) -> bool:
-        """As the socket's."""
+        """Return the socket's answer."""
         return self._transport.can_write_eof()
 
     def close(self) -> None:
-        """Says goodbye and closes when all is written."""
+        """Send close_notify and close when all is written."""
         self._say_goodbye()
         self._transport.close()
 
     def abort(self) -> None:
-        """Closes now."""
+        """Close now."""
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Whether it is closed or about to be."""
+        """Return whether it is closed or about to be."""
         return self._transport.is_closing()
 
     def pause_reading(self) -> None:
-        """Lets the peer's bytes wait in the socket."""
+        """Let the peer's bytes wait in the socket."""
         self._wants_reading = False
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Takes them again."""
+        """Read the peer's bytes again."""
         self._wants_reading = True
         if not self._has_more:
             self._transport.resume_reading()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As the socket's; `sslcontext` is there, as of asyncio's own."""
+        """Return the socket's information; `sslcontext` is there, as in asyncio's own."""
         return self._ssl.context if name == "sslcontext" else self._transport.get_extra_info(name, default)
 
     def get_write_buffer_size(self) -> int:
-        """Encrypted bytes that the socket has not taken."""
+        """Return the encrypted bytes that the socket has not taken."""
         return self._transport.get_write_buffer_size()
 
 
 def _record_size(data: bytes | bytearray, at: int) -> int:
-    """How many bytes the record has that begins there; 0: it has not come whole. What is no record goes to OpenSSL as it is."""
+    """Return the size of the record that begins there; 0: it has not come whole. What is no record goes to OpenSSL as it is."""
     there = len(data) - at
     if there and data[at] not in _RECORD_TYPES:
         return there
@@ -262,6 +262,6 @@ def _record_size(data: bytes | bytearray, at: int) -> int:
 
 
 def tls_trouble(error: ssl.SSLError) -> str:
-    """What went wrong, in words for the log."""
+    """Return what went wrong, in words for the log."""
     reason = getattr(error, "reason", None) or error.strerror or str(error)
     return _WORDS.get(reason, reason.replace("_", " ").lower())

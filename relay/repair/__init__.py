@@ -1,1 +1,1 @@
-"""Damaged archived files, fetched again from where they came from and put in place of what is damaged."""
+"""Damaged archived files, fetched again from their origin and put in place of the damaged ones."""

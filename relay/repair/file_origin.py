@@ -1,7 +1,7 @@
-"""Where a binlog can be had again: from a server, which may be the source or another relay, or from a directory of copies.
+"""The origins of a binlog that is fetched again: a server, which may be the source or another relay, or a directory of copies.
 
-It goes the way of everything that is archived, into a generation of its own in an empty directory: what is there afterwards,
-indexes included, is what the archive would have today if nothing had happened to it.
+It takes the way of everything that is archived, into a generation of its own in an empty directory: the result, indexes included, is
+what the archive would have today without the damage.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from relay.upstream.stream.receive_buffers import BUFFER_BYTES, ReceiveBufferPoo
 from relay.upstream.stream.source_stream import DumpStream
 
 _SILENT_S = 60.0
-"""Without a byte for so long the server is given up."""
+"""A server that sends no byte for so long is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemadeFile:
-    """A binlog in a directory of its own, with its indexes, as the archive would have made it."""
+    """A binlog in a directory of its own, with its indexes, as the archive would have written it."""
 
     directory: Path
     facts: ArchivedFile
@@ -42,19 +42,19 @@ class RemadeFile:
 
 
 class FileOrigin(Protocol):
-    """Where files can be had again."""
+    """An origin of files that are fetched again."""
 
     @property
     def where(self) -> str:
-        """For people: where that is."""
+        """The place, for people."""
 
     async def fetch(self, name: str, directory: Path) -> RemadeFile:
-        """The binlog `name`, made anew in `directory`, which is empty. Raises: UpstreamError; ArchiveError; OSError."""
+        """Fetch the binlog `name` into `directory`, which is empty. Raises: UpstreamError; ArchiveError; OSError."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOrigin:
-    """The source itself, or another relay of it: asked as mysqlbinlog asks, so that nobody's stream ends by it."""
+    """The source itself, or another relay of it: it gets the request of mysqlbinlog, which ends no other stream."""
 
     settings: ServerSource
 
@@ -64,11 +64,11 @@ class ServerOrigin:
         return f"{self.settings.host}:{self.settings.port}"
 
     async def fetch(self, name: str, directory: Path) -> RemadeFile:
-        """See `FileOrigin`."""
+        """Implement `FileOrigin.fetch`."""
         generation = await Generation.open(directory, ArchiveOptions(sync=SyncPolicy.NONE))
         try:
             await self._stream(name, generation)
-            await generation.trim()  # behind the sealing in the writer's line
+            await generation.trim()  # after the sealing in the writer's queue
             return await _remade(generation, name)
         finally:
             await generation.close()
@@ -95,7 +95,7 @@ class ServerOrigin:
             def file_begins() -> None:
                 came.append(intake.file)
                 if intake.file != name:
-                    streams[0].close()  # all of it is here, or it is another file than was asked for
+                    streams[0].close()  # all of it is here, or it is another file than requested
 
             intake.on_file = file_begins
             connection.start_dump(name, FIRST_EVENT, 0, take_over)
@@ -133,7 +133,7 @@ class DirectoryOrigin:
         return str(self.path)
 
     async def fetch(self, name: str, directory: Path) -> RemadeFile:
-        """See `FileOrigin`."""
+        """Implement `FileOrigin.fetch`."""
         fd = await asyncio.to_thread(os.open, self.path / name, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return await remade_of_copy(fd, str(self.path / name), name, directory)
@@ -142,7 +142,7 @@ class DirectoryOrigin:
 
 
 async def remade_of_copy(fd: int, where: str, name: str, directory: Path) -> RemadeFile:
-    """The binlog `name` made anew in `directory` from the copy that is open. where: for messages. Raises: as `FileOrigin.fetch`."""
+    """Write the binlog `name` into `directory` from the copy that is open. where: for messages. Raises: as `FileOrigin.fetch`."""
     generation = await Generation.open(directory, ArchiveOptions(sync=SyncPolicy.NONE))
     try:
         await _read_copy(fd, where, name, generation)
@@ -185,12 +185,12 @@ async def _read_copy(fd: int, where: str, name: str, generation: Generation) -> 
 
 
 def origin_of(source: ServerSource | DirectorySource) -> FileOrigin:
-    """The source that is followed, or would be."""
+    """Return the source that is followed, or would be."""
     return ServerOrigin(source) if isinstance(source, ServerSource) else DirectoryOrigin(source.path)
 
 
 def following_name(name: str) -> str:
-    """The binlog that comes after this one."""
+    """Return the name of the binlog that comes after this one."""
     base, _, digits = name.rpartition(".")
     return f"{base}.{binlog_number(name) + 1:0{len(digits)}d}"
 

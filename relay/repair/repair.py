@@ -1,6 +1,6 @@
-"""Repairing an archive: which files need it, and each of them fetched, compared and put in place, with a row in the ledger.
+"""Repairing an archive: the files that need it are fetched, compared and put in place, with a row in the ledger for each.
 
-With the relay stopped all can be repaired. In a running one, what was found damaged since it started: files that recovery took
+With the relay stopped all can be repaired. In a running one, only damage that was found since it started: files that recovery took
 out, or has shortened, are read again at the next start only.
 """
 
@@ -42,7 +42,7 @@ _MOST_MISSING: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RepairOutcome:
-    """What became of one file. `kept`: the name under which the damaged bytes are, None: there were none, or it failed."""
+    """The result for one file. `kept`: the name under which the damaged bytes are, None: there were none, or it failed."""
 
     file: str
     is_repaired: bool
@@ -51,17 +51,17 @@ class RepairOutcome:
 
 
 class RepairRefused(RelayError):
-    """Nothing was begun; `str()` says why and what to do."""
+    """Nothing was begun; `str()` gives the reason and the next step."""
 
     exit_code = ExitCode.WRONG_USE
     full_stop = "."
 
 
-# --- which files ----------------------------------------------------------------------------------------------------------
+# --- the wanted files -----------------------------------------------------------------------------------------------------
 
 
 def damaged_in(directory: Path) -> list[WantedFile]:
-    """The files of one generation that are known to be damaged or missing, by number. Blocking.
+    """Return the files of one generation that are known to be damaged or missing, by number. Blocking.
 
     Raises: CatalogUnreadable; sqlite3.Error; OSError.
     """
@@ -90,7 +90,7 @@ def damaged_in(directory: Path) -> list[WantedFile]:
 
 
 def _lost(ledger: Sequence[LedgerRow]) -> set[str]:
-    """What was found missing, and neither purged nor put back since."""
+    """Return what was found missing, and neither purged nor put back since."""
     lost: set[str] = set()
     for row in ledger:
         if row.kind == FILE_MISSING:
@@ -101,7 +101,7 @@ def _lost(ledger: Sequence[LedgerRow]) -> set[str]:
 
 
 def _is_lost(directory: Path, file: ArchivedFile) -> bool:
-    """Whether bytes lack on the disk. Nobody asks a bucket here."""
+    """Return whether bytes are missing on the disk. No bucket is contacted here."""
     if file.tier is Tier.OBJECT:
         return False
     try:
@@ -112,7 +112,7 @@ def _is_lost(directory: Path, file: ArchivedFile) -> bool:
 
 
 def chosen(directory: Path, names: Sequence[str]) -> list[WantedFile]:
-    """These files of one generation. Blocking. Raises: RepairRefused for one that grows, or is none; as `damaged_in`."""
+    """Return these files of one generation. Blocking. Raises: RepairRefused for one that grows, or is none; as `damaged_in`."""
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         held = {file.name: file for file in catalog.files()}
@@ -146,7 +146,8 @@ class _Replaced:
 
 
 async def _replace(directory: Path, wanted: WantedFile, origins: Sequence[FileOrigin], layer: FileLayer) -> _Replaced:
-    """From the first of `origins` that has it. Raises: UpstreamError; ArchiveError; OSError; RepairRefused where another file came."""
+    """Replace the file from the first of `origins` that has it. Raises: UpstreamError; ArchiveError; OSError; RepairRefused if
+    another file came."""
     for number, origin in enumerate(origins, 1):
         try:
             return await _replace_from(directory, wanted, origin, layer)
@@ -158,7 +159,7 @@ async def _replace(directory: Path, wanted: WantedFile, origins: Sequence[FileOr
 
 
 async def _replace_from(directory: Path, wanted: WantedFile, origin: FileOrigin, layer: FileLayer) -> _Replaced:
-    """Raises: as `_replace`."""
+    """Replace the file from one origin. Raises: as `_replace`."""
     scratch = await asyncio.to_thread(empty_scratch, directory, layer)
     remade = await origin.fetch(wanted.name, scratch)
     difference = wanted.difference(remade)
@@ -191,8 +192,8 @@ _EXPECTED: Final = (UpstreamError, ArchiveError, OSError, RepairRefused)
 
 @dataclass(slots=True)
 class StoppedRepair:
-    """Of one generation's directory while no relay has it open. also: where is looked for what `origin` does not give. findings: of the
-    recovery behind it."""
+    """The repair of one generation's directory while no relay has it open. also: further origins for what `origin` does not supply.
+    findings: of the recovery after it."""
 
     directory: Path
     origin: FileOrigin
@@ -201,7 +202,7 @@ class StoppedRepair:
     findings: list[LedgerRow] = field(default_factory=list)
 
     async def run(self, names: Sequence[str] = ()) -> AsyncIterator[RepairOutcome]:
-        """Repairs these files, or all that are known to be damaged, one by one.
+        """Repair these files, or all that are known to be damaged, one by one.
 
         Raises: ArchiveLocked while a relay runs; RepairRefused; CatalogUnreadable; ArchiveError; OSError.
         """
@@ -217,7 +218,7 @@ class StoppedRepair:
                 except _EXPECTED as error:
                     yield _failed(one.name, error)
                     continue
-                # What the catalog says of its end is what was left of it: the file is read again as one that is new.
+                # The catalog's end of it is the end of what was left of it: the file is read again as a new one.
                 reads_again = one.end is None
                 await asyncio.to_thread(self._note, replaced.row, reads_again)
                 anew = anew or reads_again
@@ -244,7 +245,7 @@ class StoppedRepair:
 
 
 class RunningRepair:
-    """Of the generation that is written now, while its replicas go on. On the event loop."""
+    """The repair of the generation that is being written, while its replicas continue. On the event loop."""
 
     def __init__(self, layer: FileLayer | None = None) -> None:
         self._layer = layer or FileLayer()
@@ -253,7 +254,7 @@ class RunningRepair:
     async def run(
         self, generation: Generation, origins: Sequence[FileOrigin], names: Sequence[str] = ()
     ) -> list[RepairOutcome]:
-        """Repairs these files, or all that were found damaged, each from the first that has it. Raises: RepairRefused."""
+        """Repair these files, or all that were found damaged, each from the first that has it. Raises: RepairRefused."""
         if self._busy.locked():
             raise RepairRefused("another repair is at work: wait for its end")
         async with self._busy:

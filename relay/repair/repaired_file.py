@@ -1,4 +1,4 @@
-"""One file of an archive: whether what was fetched is what was archived, and its way into the damaged one's place."""
+"""One file of an archive: the check whether the fetched file is what was archived, and its way into the damaged one's place."""
 
 import os
 import time
@@ -11,12 +11,12 @@ from relay.archive.storage.files import DAMAGED_INFIX, FileLayer
 from relay.repair.file_origin import RemadeFile
 
 SCRATCH: Final = ".repair"
-"""A directory in the archive's, where files are made anew. What is in it is of a repair that runs, or was killed."""
+"""A directory in the archive's, where files are rebuilt. Its contents are of a repair that runs, or was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """What is known of a file that is to be fetched again. None: it is not known."""
+    """The facts about a file that must be fetched again. None: unknown."""
 
     name: str
     end: int | None
@@ -26,12 +26,13 @@ class WantedFile:
 
     @classmethod
     def of(cls, file: ArchivedFile) -> "WantedFile":
-        """What the catalog knows of it. Of one that was found damaged at a start, its end is not what was archived."""
+        """Return what the catalog knows of it. The recorded end of a file that was found damaged at a start is not what was
+        archived."""
         end = None if file.damaged else file.end
         return cls(file.name, end, file.created or None, file.server_id or None, None if file.damaged else file.digest)
 
     def difference(self, remade: RemadeFile) -> str | None:
-        """What shows that the fetched file is another one; None: nothing does."""
+        """Return how the fetched file is shown to be another one; None: it is not."""
         facts = remade.facts
         if self.created is not None and (facts.created, facts.server_id) != (self.created, self.server_id):
             return (
@@ -46,7 +47,7 @@ class WantedFile:
 
 
 def empty_scratch(directory: Path, layer: FileLayer) -> Path:
-    """A new empty directory for one file, in the archive's own so that a rename puts it in place. Blocking. Raises: OSError."""
+    """Return a new empty directory for one file, in the archive's own so that a rename puts it in place. Blocking. Raises: OSError."""
     scratch = directory / SCRATCH
     if os.path.lexists(scratch):
         _remove(scratch, layer)
@@ -62,9 +63,9 @@ def _remove(scratch: Path, layer: FileLayer) -> None:
 
 
 def put_in_place(directory: Path, remade: RemadeFile, layer: FileLayer) -> str | None:
-    """Puts the file and its indexes where the damaged ones are; returns the name that the damaged file's bytes keep, if any.
+    """Put the file and its indexes where the damaged ones are; return the name that the damaged file's bytes keep, if any.
 
-    At each moment the old or the new file is there under its name. Blocking. Raises: OSError.
+    At each moment the old or the new file has its name. Blocking. Raises: OSError.
     """
     name = remade.facts.name
     path = directory / name

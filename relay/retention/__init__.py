@@ -1,1 +1,1 @@
-"""Which archived binlogs the relay removes by itself, when, and what keeps the others."""
+"""The archived binlogs that the relay removes by itself, the time when it does, and what keeps the others."""

@@ -1,11 +1,12 @@
-"""Which files go now, and what keeps the others: a function of facts, without a clock, a disk or a connection.
+"""The decision which files are removed now, and what keeps the others: a function of facts, without a clock, a disk or a connection.
 
-1. what is held stays, and all behind it: the newest file, what is read, what a known replica or a view still needs
-2. keep_for and keep_bytes: a file goes when either says so, the oldest first
-3. min_free: then the oldest of all archives, as long as the disk has less room; not those in a bucket
-4. keep_at_least keeps young files from keep_bytes and min_free
+1. Held files stay, and all after them: the newest file, files being read, files that a known replica or a view still needs.
+2. keep_for and keep_bytes: a file goes when either says so, the oldest first.
+3. min_free: then the oldest of all archives, as long as the disk has less room; not those in a bucket.
+4. keep_at_least keeps young files from keep_bytes and min_free.
 
-What is not in the bucket of [archive.mirror] yet is held from 2 only, and not from that when the disk has less room than a floor.
+Files that are not in the bucket of [archive.mirror] yet are held from 2 only, and not from that when the disk has less room than a
+floor.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ Place = tuple[int, int]
 
 
 class Limit(Enum):
-    """Of `[retention]`, what has a file removed."""
+    """The limit in `[retention]` that has a file removed."""
 
     KEEP_FOR = "keep_for"
     KEEP_BYTES = "keep_bytes"
@@ -27,7 +28,7 @@ class Limit(Enum):
 
 
 class HolderKind(Enum):
-    """What keeps a file that a limit would have removed."""
+    """The reason that keeps a file that a limit would have removed."""
 
     NEWEST = "newest"
     READER = "reader"
@@ -40,9 +41,9 @@ class HolderKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: not known.
+    """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: unknown.
 
-    A file whose time is not known is as old as the next one whose time is known, at least. disk_bytes: what it takes on the disk; None:
+    A file whose time is unknown is at least as old as the next one whose time is known. disk_bytes: what it takes on the disk; None:
     all of `size_bytes`.
     """
 
@@ -55,7 +56,7 @@ class HeldFile:
 
     @property
     def room_bytes(self) -> int:
-        """How much room there is more on the disk when it is gone."""
+        """The room that its removal frees on the disk."""
         return self.size_bytes if self.disk_bytes is None else self.disk_bytes
 
     @property
@@ -66,7 +67,7 @@ class HeldFile:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Who needs the file at `place`, and all behind it. who: for people."""
+    """The holder that needs the file at `place`, and all after it. who: for people."""
 
     kind: HolderKind
     who: str
@@ -86,8 +87,8 @@ class ArchiveFacts:
 
 @dataclass(frozen=True, slots=True)
 class RetentionFacts:
-    """now: Unix seconds, from which age is counted back. free_bytes: of the file system; None: not known. floor_bytes: with less room
-    the limits of an archive's own remove also what is not in the bucket yet."""
+    """now: Unix seconds, from which age is counted back. free_bytes: of the file system; None: unknown. floor_bytes: with less room
+    the limits of an archive's own also remove what is not in the bucket yet."""
 
     archives: Sequence[ArchiveFacts]
     now: float
@@ -97,7 +98,7 @@ class RetentionFacts:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file that goes, and why. also_uncopied: whether or not it is in the bucket."""
+    """A file that is removed, and the reason. also_uncopied: whether or not it is in the bucket."""
 
     archive: str
     file: HeldFile
@@ -109,7 +110,8 @@ class Removal:
 class HeldBack:
     """A limit that is not met: `hold` keeps `file`, and with it so many files and bytes that would have gone.
 
-    missing_bytes: of min_free, how much room is missing when all that may go is gone."""
+    missing_bytes: for min_free, how much room is missing when all that may go is removed.
+    """
 
     archive: str
     limit: Limit
@@ -129,7 +131,8 @@ class RetentionDecision:
 
 
 def decide(facts: RetentionFacts, limits: RetentionLimits) -> RetentionDecision:
-    """What goes. Nothing is changed by it; asked again with what is left, it removes nothing more, but what `age_allowance` kept."""
+    """Return what is removed. This changes nothing; called again with what is left, it removes nothing more, except what
+    `age_allowance` kept."""
     parts = [_ArchivePart(archive, facts.now, limits) for archive in facts.archives]
     held_back = [one for part in parts for one in part.by_own_limits()]
     _yield_room(parts, facts)
@@ -138,7 +141,7 @@ def decide(facts: RetentionFacts, limits: RetentionLimits) -> RetentionDecision:
 
 
 def _yield_room(parts: "Sequence[_ArchivePart]", facts: RetentionFacts) -> None:
-    """A disk that is full wins: what is kept for the bucket alone goes, as far as there has to be room."""
+    """Remove what is kept for the bucket alone, as far as room is required: a full disk wins."""
     if facts.free_bytes is None:
         return
     missing = facts.floor_bytes - facts.free_bytes - sum(one.file.room_bytes for part in parts for one in part.removals)
@@ -149,12 +152,12 @@ def _yield_room(parts: "Sequence[_ArchivePart]", facts: RetentionFacts) -> None:
 
 
 def _free_room(parts: "Sequence[_ArchivePart]", free_bytes: int | None, wanted: int | None) -> list[HeldBack]:
-    """Removes the oldest of all, a view's before the mirror's of the same time, until there is room."""
+    """Remove the oldest of all, a view's before the mirror's of the same time, until there is room."""
     if wanted is None or free_bytes is None:
         return []
     missing = wanted - free_bytes - sum(one.file.room_bytes for part in parts for one in part.removals)
     while missing > 0:
-        # What is in a bucket takes no room here, and what is behind it goes after it: then there is nothing to win.
+        # Files in a bucket take no room here, and what follows them goes after them: then there is nothing to gain.
         able = [part for part in parts if part.going < part.most_for_room and part.next_file.room_bytes]
         if not able:
             return [part.keeps_room(missing) for part in parts if part.archive.files]
@@ -180,43 +183,43 @@ class _ArchivePart:
         if limits.keep_at_least_s:
             self._old_enough = self._older(now - limits.keep_at_least_s, or_as_old=True)
         self.most_for_room = min(self._firm, self._old_enough)
-        """So many files may go for room: the others are held, or too young."""
+        """So many files may be removed for room: the others are held, or too young."""
         self._wanted = 0, 0
-        """So many files keep_for and keep_bytes would have removed, were the bucket not waited for."""
+        """So many files keep_for and keep_bytes would have removed, if the bucket were not waited for."""
 
     def _first_hold(self, holds: Sequence[Hold]) -> tuple[Hold | None, int]:
-        """The one that keeps most, and how many files are before it."""
+        """Return the hold that keeps most, and how many files are before it."""
         files = self.archive.files
         first = min(holds, key=lambda hold: hold.place, default=None)
         if files and (first is None or first.place >= files[-1].place):
-            # The newest is held by nobody else, or as long as by anybody.
+            # No other hold keeps the newest, or none keeps more.
             first = Hold(HolderKind.NEWEST, "it is the newest file", files[-1].place)
         return first, _first(files, lambda file: first is not None and file.place >= first.place)
 
     @property
     def going(self) -> int:
-        """How many files go."""
+        """The number of files that are removed."""
         return len(self.removals)
 
     @property
     def next_file(self) -> HeldFile:
-        """The oldest that stays."""
+        """The oldest file that stays."""
         return self.archive.files[self.going]
 
     @property
     def would_go(self) -> Limit | None:
-        """Which limit of its own would have the next file removed, were the bucket not waited for; None: none would."""
+        """The limit of its own that would have the next file removed, if the bucket were not waited for; None: none would."""
         aged, over = self._wanted
         if self.going >= max(aged, over):
             return None
         return Limit.KEEP_FOR if self.going < aged else Limit.KEEP_BYTES
 
     def remove(self, limit: Limit, *, also_uncopied: bool = False) -> None:
-        """The next file goes."""
+        """Remove the next file."""
         self.removals.append(Removal(self.archive.name, self.next_file, limit, also_uncopied))
 
     def by_own_limits(self) -> list[HeldBack]:
-        """keep_for and keep_bytes; what they cannot have removed."""
+        """Apply keep_for and keep_bytes; return what they cannot have removed."""
         held_back = []
         aged, over = self._aged(), self._over()
         paced, by_size = self._paced(aged), min(self._held, self._old_enough)
@@ -232,15 +235,15 @@ class _ArchivePart:
         return held_back
 
     def keeps_room(self, missing: int) -> HeldBack:
-        """Of min_free: what keeps the oldest file that stays."""
+        """Return, for min_free, what keeps the oldest file that stays."""
         return self._held_back(Limit.MIN_FREE, self.going, len(self.archive.files), missing)
 
     def _aged(self) -> int:
-        """How many files are older than keep_for."""
+        """Return how many files are older than keep_for."""
         return 0 if self._limits.keep_for_s is None else self._older(self._now - self._limits.keep_for_s)
 
     def _older(self, than: float, *, or_as_old: bool = False) -> int:
-        """How many files are older than that: with one whose time is known those before it, whose times may not be."""
+        """Return how many files are older than that: one whose time is known includes those before it, whose times may be unknown."""
         numbered = enumerate(self.archive.files, 1)
         return max(
             (count for count, file in numbered if 0 < file.time < than or (or_as_old and 0 < file.time == than)),
@@ -248,7 +251,7 @@ class _ArchivePart:
         )
 
     def _paced(self, aged: int) -> int:
-        """How many of them may go in this step."""
+        """Return how many of them may go in this step."""
         allowance = self.archive.age_allowance
         if allowance is None:
             return aged
@@ -260,7 +263,7 @@ class _ArchivePart:
         return aged if allowance > 0 else 0
 
     def _over(self) -> int:
-        """How many files have to go until the others have no more than keep_bytes."""
+        """Return how many files must go until the others have no more than keep_bytes."""
         if self._limits.keep_bytes is None:
             return 0
         excess = sum(file.size_bytes for file in self.archive.files) - self._limits.keep_bytes
@@ -286,5 +289,5 @@ class _ArchivePart:
 
 
 def _first(files: Sequence[HeldFile], is_it: Callable[[HeldFile], bool]) -> int:
-    """The first file's number for which that is true; how many there are, where there is none."""
+    """Return the first file's number for which that is true; if there is none, the number of files."""
     return next((number for number, file in enumerate(files) if is_it(file)), len(files))

@@ -1,4 +1,4 @@
-"""How old archived files are, by the times in their events, which clocks and `SET timestamp` may have made wrong."""
+"""The ages of archived files, by the times in their events, which clocks and `SET timestamp` may have made wrong."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,10 +11,10 @@ NumberedFiles = Sequence[tuple[int, Sequence[ArchivedFile]]]
 
 
 def held_files_of(generations: NumberedFiles, now: float) -> list[HeldFile]:
-    """The files with the times that they are judged by. now: Unix seconds. For a thread, where they are many.
+    """Return the files with the times that they are judged by. now: Unix seconds. For a thread if they are many.
 
-    A file whose newest event is in the future ends when the file behind it began. No file is older than the one before it: a
-    time that is too low has a file kept for as long as its neighbours.
+    A file whose newest event is in the future ends when the file after it began. No file is older than the one before it: a time that
+    is too low has a file kept for as long as its neighbours.
     """
     numbered = [(number, file) for number, files in generations for file in files]
     held, newest = [], 0.0
@@ -30,5 +30,5 @@ def held_files_of(generations: NumberedFiles, now: float) -> list[HeldFile]:
 
 
 def newest_event_time(generations: Iterable[tuple[int, Sequence[ArchivedFile]]]) -> float:
-    """Of all files; 0: there is none."""
+    """Return the time of the newest event of all files; 0: there is none."""
     return float(max((file.last_timestamp for _number, files in generations for file in files), default=0))

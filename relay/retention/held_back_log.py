@@ -1,4 +1,4 @@
-"""Says once that a limit cannot be kept, and once that it can again."""
+"""Logs once that a limit cannot be kept, and once that it can again."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from relay.retention.retention_texts import advice, held_back_text
 log = structlog.get_logger(__name__)
 
 _AGAIN_S: Final = 3600.0
-"""What comes and goes is said so often at most."""
+"""The least time between two lines about a state that comes and goes."""
 _MOST_SAID: Final = 1000
 
 
@@ -26,7 +26,7 @@ class HeldBackLog:
         self._said: dict[tuple[str, str, str], float] = {}
 
     def tell(self, held_back: Sequence[HeldBack], limits: RetentionLimits) -> None:
-        """What is so now."""
+        """Report the present state."""
         now = self._clock()
         present = set()
         for one in held_back:

@@ -1,7 +1,7 @@
-"""Which replicas there are, connected or not, and from which file on each still needs the archive.
+"""The known replicas, connected or not, and the file from which on each still needs the archive.
 
-A replica is who registered as one (COM_REGISTER_SLAVE) and was sent binlogs. What was given to its socket may not have arrived: it is
-taken to need as much before that as both systems' buffers may hold, until it was seen at rest with nothing unread.
+A replica is a client that registered as one (COM_REGISTER_SLAVE) and was sent binlogs. What was given to its socket may not have
+arrived: it is taken to need as much before that as both systems' buffers may hold, until it was seen at rest with nothing unread.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from relay.fairness.shares import fair_part
 from relay.retention.decision import HeldFile, Place
 
 MOST_REPLICAS: Final = 10_000
-"""Of more, the account that has most loses those that have been away longest."""
+"""The limit; beyond it, the account that has most loses those that have been away longest."""
 _Key = tuple[str, int, str, str]
-"""View, server_id and uuid of a replica, and its account: what another account says is another replica's."""
+"""View, server_id and uuid of a replica, and its account: a replica of another account is another replica."""
 
 
 class SeenReplica(NamedTuple):
-    """A connection as it is now. unread_bytes: written and not read by the replica, as far as the system tells; None: not known."""
+    """A connection as it is now. unread_bytes: written and not read by the replica, as far as the system knows; None: unknown."""
 
     status: ClientStatus
     unread_bytes: int | None
@@ -31,13 +31,10 @@ class SeenReplica(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class KnownReplica:
-    """One replica of the mirror, or of a view (`view`: its name, else ""). generation, file, offset: up to where it was sent.
-
-    arrived_generation, arrived_file: the newest file that all before has arrived of, for sure; empty: none. seen: Unix seconds when it
-    was connected last. absent_s: for how long it has not been, in time that the relay ran.
-    """
+    """One replica of the mirror, or of a view."""
 
     view: str
+    """The name of the view, empty for the mirror."""
     server_id: int
     server_uuid: str
     user: str
@@ -45,15 +42,19 @@ class KnownReplica:
     generation: int
     file: str
     offset: int
+    """With `generation` and `file`, the position up to which it was sent."""
     arrived_generation: int = 0
     arrived_file: str = ""
+    """With `arrived_generation`, the newest file before which everything has certainly arrived; empty: none."""
     seen: float = 0.0
+    """The time when it was connected last, Unix seconds."""
     absent_s: float = 0.0
+    """The time since then, counted while the relay ran."""
     connected: bool = False
 
     @property
     def named(self) -> str:
-        """For people."""
+        """The name for people."""
         away = "" if self.connected else f", away for {duration_text(self.absent_s)}"
         return f"replica {self.server_id} ('{self.user}'@'{self.address}'{away})"
 
@@ -64,7 +65,7 @@ RecordValues = Sequence[tuple[Any, ...]]
 
 
 class KnownReplicas:
-    """All of one relay. On the event loop; `values` and `of_records` are for keeping them in a file."""
+    """All replicas of one relay. On the event loop; `values` and `of_records` serve to store them in a file."""
 
     def __init__(self, replicas: Iterable[KnownReplica] = ()) -> None:
         self._replicas = {_key(replica): replica for replica in replicas}
@@ -78,7 +79,7 @@ class KnownReplicas:
         return len(self._replicas)
 
     def look(self, connections: Iterable[SeenReplica], elapsed_s: float, now: float) -> None:
-        """Who is connected. elapsed_s: since the last look, by a clock that does not jump; now: Unix seconds."""
+        """Take the present connections. elapsed_s: since the last look, by a clock that does not jump; now: Unix seconds."""
         present, before = set(), self._replicas.keys() - ()
         for status, unread_bytes in connections:
             if status.registered is None or not status.server_id:
@@ -120,7 +121,7 @@ class KnownReplicas:
         if rests and status.is_at_end and unread_bytes == 0:
             replica.arrived_generation, replica.arrived_file = generation, file
         elif _is_before(generation, file, replica):
-            # It was sent back, to another place than where it had come to.
+            # It was sent from an earlier place than the one that it had reached.
             replica.arrived_generation, replica.arrived_file = 0, ""
         replica.generation, replica.file, replica.offset = generation, file, offset
         replica.address = status.address.rpartition(":")[0]
@@ -128,21 +129,21 @@ class KnownReplicas:
         return key
 
     def forget(self, replica: KnownReplica) -> None:
-        """It keeps nothing any more."""
+        """Forget a replica, which keeps nothing any more."""
         self._replicas.pop(_key(replica), None)
 
     def values(self) -> RecordValues:
-        """As they are now, for `records` in another thread: 10,000 take some 5 ms."""
+        """Return them as they are now, for `records` in another thread: 10,000 take some 5 ms."""
         return list(map(_VALUES, self._replicas.values()))
 
     @staticmethod
     def records(values: RecordValues) -> list[dict[str, object]]:
-        """As they are kept."""
+        """Return them as they are stored."""
         return [dict(zip(_FIELDS, one, strict=True)) for one in values]
 
     @classmethod
     def of_records(cls, records: object) -> "KnownReplicas":
-        """As they were kept. Raises: ValueError for what is none of ours."""
+        """Restore them as they were stored. Raises: ValueError for anything else."""
         if not isinstance(records, list):
             raise ValueError("no list of replicas")
         replicas = []
@@ -161,17 +162,17 @@ class KnownReplicas:
 
 
 FileOrder = Mapping[tuple[int, str], int]
-"""How many files are before the one of a generation and a name."""
+"""The number of files before the one of a generation and a name."""
 
 
 def order_of(files: Sequence[HeldFile]) -> FileOrder:
-    """Of all files of an archive, oldest first."""
+    """Return the order of all files of an archive, oldest first."""
     return {(file.generation, file.name): number for number, file in enumerate(files)}
 
 
 def needed_place(replica: KnownReplica, files: Sequence[HeldFile], order: FileOrder) -> Place | None:
-    """From which of the archive's files on the replica needs it; None: the archive does not have that file any more, nor a later one
-    that the replica could go on with."""
+    """Return the first of the archive's files that the replica needs; None: the archive does not have that file any more, nor a later
+    one with which the replica could continue."""
     number = order.get((replica.generation, replica.file))
     if number is None:
         return None
@@ -184,7 +185,7 @@ def needed_place(replica: KnownReplica, files: Sequence[HeldFile], order: FileOr
 
 
 def duration_text(seconds: float) -> str:
-    """Rounded down: 3 days, 5 hours, 12 minutes, 40 seconds."""
+    """Return the duration, rounded down: 3 days, 5 hours, 12 minutes, 40 seconds."""
     for unit, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= unit:
             count = int(seconds // unit)

@@ -29,7 +29,8 @@ from relay.view.view_place import PlaceUnknown
 
 
 class PreviewLine(NamedTuple):
-    """One file. archive: "" for the mirror, else the view. goes: whether it would be removed; why: or why it stays."""
+    """One file. archive: "" for the mirror, else the view. goes: whether it would be removed; why: the reason, also for a file that
+    stays."""
 
     archive: str
     file: HeldFile
@@ -38,7 +39,7 @@ class PreviewLine(NamedTuple):
 
 
 def preview_purge(config: Config, views: Sequence[NamedView], *, as_json: bool) -> None:
-    """Prints a line a file, and what limit cannot be kept. Works beside a running relay. Blocking. Raises: CommandFailed."""
+    """Print a line a file, and the limits that cannot be kept. The relay may be running. Blocking. Raises: CommandFailed."""
     limits = RetentionLimits.of(config.retention)
     if not limits.section.removes:
         text = "There is no [retention] in the configuration, so the relay removes nothing by itself. PURGE BINARY LOGS does."
@@ -82,7 +83,7 @@ def preview_purge(config: Config, views: Sequence[NamedView], *, as_json: bool) 
 def facts_of_disk(
     directory: Path, views: Sequence[NamedView], replicas: KnownReplicas, limits: RetentionLimits
 ) -> RetentionFacts:
-    """As they are on the disk, with the replicas as the relay knew them last. Blocking.
+    """Return the facts as they are on the disk, with the replicas as the relay knew them last. Blocking.
 
     Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
@@ -111,7 +112,7 @@ def _facts(
 
 
 def _view_hold(directory: Path, view: NamedView, limits: RetentionLimits) -> Hold | None:
-    """What it is still to be made from; None: it stands stopped and keeps nothing."""
+    """Return what the view must still be built from; None: it has stopped and keeps nothing."""
     try:
         place = view.places.end() if view.is_made else None
         stop = standing_stop(directory, view.directory, view.name, place) if view.is_made else None

@@ -12,7 +12,7 @@ _LAYOUT: Final = 1
 
 
 def read_known_replicas(layer: FileLayer, directory: Path) -> KnownReplicas | None:
-    """What is kept; None: nothing yet. Blocking. Raises: OSError; ValueError for what cannot be understood."""
+    """Return the stored replicas; None: nothing yet. Blocking. Raises: OSError; ValueError for what cannot be understood."""
     path = directory / KNOWN_REPLICAS_NAME
     if not layer.exists(path):
         return None
@@ -24,8 +24,8 @@ def read_known_replicas(layer: FileLayer, directory: Path) -> KnownReplicas | No
 
 
 def write_known_replicas(layer: FileLayer, directory: Path, values: RecordValues) -> None:
-    """Blocking. Raises: OSError."""
-    # One replica a line: who encodes all of them at once holds the interpreter, and with it the event loop, meanwhile.
+    """Store the replicas. Blocking. Raises: OSError."""
+    # One replica a line: encoding all of them at once would hold the interpreter, and with it the event loop, meanwhile.
     lines = ",\n  ".join(json.dumps(record) for record in KnownReplicas.records(values))
     content = f'{{\n "layout": {_LAYOUT},\n "replicas": [\n  {lines}\n ]\n}}\n'
     replace_file(layer, directory / KNOWN_REPLICAS_NAME, content.encode())

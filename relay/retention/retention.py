@@ -1,10 +1,10 @@
 """Removes the oldest binlogs of the archive and of each view as `[retention]` says.
 
-    every 5 s      who is connected, and where each is               -> known replicas
+    every 5 s      the connections, and the position of each -> known replicas
     every 15 s     facts -> decision (in a thread) -> Generation.purge, some hundred files at a time
                    known replicas -> known-replicas.json
 
-Before each purge, in the same turn of the loop, it is looked once more who reads what.
+Before each purge, in the same turn of the loop, the readers are checked once more.
 """
 
 import asyncio
@@ -50,28 +50,29 @@ log = structlog.get_logger(__name__)
 _LOOK_S: Final = 5.0
 _PASS_S: Final = 15.0
 _MOST_A_PURGE: Final = 200
-"""Files in one order: the list of the archive is written anew for each."""
+"""The most files in one order: the list of the archive is rewritten for each."""
 _MOST_A_PASS: Final = 2000
 _SHARE: Final = 100.0
-"""A pass that took a second is followed by a rest of so many."""
+"""A pass that took a second is followed by a rest of so many seconds."""
 _LONGEST_PAUSE_S: Final = 600.0
-# Replicas that one pass leaves behind and that have a line of their own.
+# Replicas that one pass leaves without their files and that have a line of their own.
 _MOST_SAID: Final = 20
 _FLOOR_PART: Final = 20
 _MOST_FLOOR: Final = 20 << 30
 """With less room than a twentieth of the disk, or so many bytes, the bucket of [archive.mirror] is not waited for."""
 _MOST_FAILURES: Final = 3
-"""A disk that refuses to remove what is off the list already would be offered the whole archive, file by file."""
+"""The failures after which a pass ends: a disk that refuses to remove what is off the list already would be offered the whole
+archive, file by file."""
 
 
 class ReplicaConnections(Protocol):
-    """Who is connected: `Clients` has it."""
+    """The connected replicas: `Clients` implements it."""
 
     def statuses(self) -> Sequence[ClientStatus]:
-        """Each as it is now."""
+        """Return the present status of each."""
 
     def unread_bytes(self, connection_id: int) -> int | None:
-        """What was written to it and it has not read; None: not known."""
+        """Return the bytes that were written to it and it has not read; None: unknown."""
 
 
 class _RetainedArchive(NamedTuple):
@@ -82,7 +83,7 @@ class _RetainedArchive(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """What a decision is made of, taken in one turn of the loop."""
+    """The input of a decision, taken in one turn of the loop."""
 
     retained: _RetainedArchive
     files: NumberedFiles
@@ -91,8 +92,8 @@ class _Snapshot(NamedTuple):
 
 
 class _PassPlan(NamedTuple):
-    """orders: what is removed in this pass, each in one order. totals: the bytes of each archive. gone: replicas whose file is not
-    there any more."""
+    """orders: what is removed in this pass, each in one order. totals: the bytes of each archive. gone: replicas whose file does not
+    exist any more."""
 
     decision: RetentionDecision
     orders: list[list[Removal]]
@@ -102,9 +103,9 @@ class _PassPlan(NamedTuple):
 
 
 class Retention:
-    """`begin`, then `close`; on the event loop, but for decisions and the disk.
+    """`begin`, then `close`; on the event loop, except for decisions and the disk.
 
-    views: of relay.toml, open or not. uncopied_from: the mirror's first file that is to be in a bucket first, and is not; None: there
+    views: of relay.toml, open or not. uncopied_from: the mirror's first file that must be in a bucket first, and is not; None: there
     is none. lent_bytes: what is written to the disk for a while only, which is no reason to remove anything.
     """
 
@@ -138,14 +139,14 @@ class Retention:
         self._kept: RecordValues | None = None
         self._is_kept = True
         self._failures = 0
-        """One after the other."""
+        """The number of failures in a row."""
 
     def begin(self) -> None:
-        """Starts it."""
+        """Start it."""
         self._task = begin_task(self._run(), "the retention")
 
     async def close(self) -> None:
-        """Ends it; a purge that is at work goes on, and is finished at the next start at the latest."""
+        """End it; a running purge continues, and is finished at the next start at the latest."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -154,14 +155,14 @@ class Retention:
             await self._keep()
 
     def take(self, limits: RetentionLimits) -> None:
-        """Other limits from now on."""
+        """Use other limits from now on."""
         self._limits = limits
         self.status.is_on, self.status.limits = limits.section.removes, limits.written
         self._failures = 0
         self._wake.set()
 
     def hurry(self) -> None:
-        """The disk is full: it is decided at once."""
+        """Decide at once: the disk is full."""
         if self._limits.min_free_bytes is not None:
             self._wake.set()
 
@@ -194,7 +195,7 @@ class Retention:
     # --- known replicas ----------------------------------------------------------------------------------------------
 
     async def _read(self) -> bool:
-        """What an earlier process knew; whether it is known. Nothing is removed before."""
+        """Read what an earlier process knew; return whether it is known. Nothing is removed before."""
         if self._is_read:
             return True
         try:
@@ -221,7 +222,7 @@ class Retention:
         return True
 
     def look(self) -> None:
-        """Who is connected, and where. Cheap."""
+        """Note the connections and their positions. This is cheap."""
         now = time.monotonic()
         seen = [
             SeenReplica(status, self._connections.unread_bytes(status.connection_id) if status.is_at_end else None)
@@ -249,7 +250,7 @@ class Retention:
     # --- a pass ------------------------------------------------------------------------------------------------------
 
     async def run_once(self) -> None:
-        """Decides and removes. What cannot be removed is told; it is tried again with the next pass."""
+        """Decide and remove. What cannot be removed is reported; the next pass tries again."""
         limits = self._limits
         snapshots = self._snapshots()
         now = self._clock.now()
@@ -275,7 +276,7 @@ class Retention:
         ]
 
     def _holds(self, retained: _RetainedArchive, limits: RetentionLimits) -> Iterator[Hold]:
-        """By those who are here now."""
+        """Yield the holds of the present readers."""
         here = [one for one in self._connections.statuses() if (one.view or "") == retained.name]
         yield from reader_holds(retained.archive, here)
         if not retained.name:
@@ -296,8 +297,8 @@ class Retention:
         ]
 
     def _plan(self, snapshots: Sequence[_Snapshot], limits: RetentionLimits, now: float, elapsed_s: float) -> _PassPlan:
-        """Blocking."""
-        # While the source is silent nothing grows old: an archive that stands still is all that there is.
+        """Return the plan of a pass. Blocking."""
+        # While the source is silent no file ages: an archive that does not grow is all that exists.
         counted_from = min(now, newest_event_time(snapshots[0].files))
         archives, gone = [], []
         for (name, _archive), numbered, holds, replicas in snapshots:
@@ -315,7 +316,7 @@ class Retention:
         is_waited_for = any(hold.kind is HolderKind.MIRROR for one in archives for hold in one.holds)
         if limits.min_free_bytes is not None or is_waited_for:
             with contextlib.suppress(OSError):
-                # In this order: what is given back in between counts twice, for a moment, and removes nothing.
+                # In this order: room that is given back in between counts twice, for a moment, and removes nothing.
                 lent = self._lent_bytes()
                 free = self._layer.free_bytes(self._mirror.directory) + lent
                 floor = min(self._layer.whole_bytes(self._mirror.directory) // _FLOOR_PART, _MOST_FLOOR)
@@ -351,7 +352,7 @@ class Retention:
             try:
                 removed = await self._purge(retained[name], order, reason, limits)
             except ArchiveMisuse:
-                over.add(name)  # somebody purges by hand, or it is being closed: the next pass sees what is left
+                over.add(name)  # a purge by hand is running, or it is being closed: the next pass sees what is left
                 continue
             except ArchiveWriteError as error:
                 over.add(name)
@@ -371,7 +372,7 @@ class Retention:
     async def _purge(
         self, retained: _RetainedArchive, order: Sequence[Removal], reason: str, limits: RetentionLimits
     ) -> list[Removal]:
-        """Those of one generation. Less where somebody came meanwhile. Raises: ArchiveError."""
+        """Remove files of one generation, fewer if a reader came meanwhile. Return the removed ones. Raises: ArchiveError."""
         number = order[0].file.generation
         generation = next((one for one in retained.archive.all if one.number == number), None)
         if generation is None:
@@ -406,7 +407,7 @@ class Retention:
         )
 
     def _failed(self, error: ArchiveError) -> None:
-        """Said when it begins, and when it is given up."""
+        """Log a failure when it begins, and when it is given up."""
         self._failures += 1
         self.status.failures += 1
         self.status.failure = error.what
@@ -421,7 +422,7 @@ def _order_key(one: Removal) -> tuple[str, int, Limit, bool]:
 
 
 def _orders(removals: Sequence[Removal]) -> list[list[Removal]]:
-    """What goes in one order: of one generation of an archive, for one reason."""
+    """Return what is removed in one order: of one generation of an archive, for one reason."""
     orders = []
     for _key, group in itertools.groupby(removals, key=_order_key):
         together = list(group)

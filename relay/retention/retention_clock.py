@@ -1,4 +1,4 @@
-"""The clock by which age is counted. A jump of the system's clock is named, and for a day it is not believed."""
+"""The clock by which age is counted. A jump of the system's clock is reported, and for a day it is not believed."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 JUMP_S: Final = 300.0
-"""So far the clock may be set without a word; corrections by NTP are smaller."""
+"""The clock may be set by so much without a report; corrections by NTP are smaller."""
 BELIEVED_AFTER_S: Final = 86400.0
 
 
@@ -20,17 +20,17 @@ class RetentionClock:
         self._wall = wall
         self._steady = steady or (lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
         self._offset = wall() - self._steady()
-        """By which the steady clock becomes the time that is believed."""
+        """The offset by which the steady clock becomes the time that is believed."""
         self._jumped_at: float | None = None
-        """By the steady clock, when a jump was seen that is not believed yet."""
+        """The time, by the steady clock, when a jump was seen that is not believed yet."""
 
     @property
     def disbelieved_s(self) -> float:
-        """By how many seconds the system's clock is ahead of the one that is believed; 0: they agree."""
+        """The seconds by which the system's clock is ahead of the one that is believed; 0: they agree."""
         return 0.0 if self._jumped_at is None else self._wall() - self._steady() - self._offset
 
     def now(self) -> float:
-        """Unix seconds."""
+        """Return the believed time in Unix seconds."""
         steady, wall = self._steady(), self._wall()
         by_s = wall - steady - self._offset
         if abs(by_s) <= JUMP_S:

@@ -1,4 +1,4 @@
-"""Who needs which file: connections and views as they are now, and replicas that are away."""
+"""The holds on files: connections and views as they are now, and replicas that are away."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ _ALL: Place = (0, 0)
 
 
 def reader_holds(archive: Archive, connections: Iterable[ClientStatus]) -> Iterator[Hold]:
-    """What connections read, or are about to. connections: those that are served this archive."""
+    """Yield what connections read, or are about to. connections: those that are served this archive."""
     for client in connections:
         needed = client.needed_file
         if needed is None:
@@ -28,7 +28,7 @@ def reader_holds(archive: Archive, connections: Iterable[ClientStatus]) -> Itera
 
 
 def view_holds(archive: Archive, views: Iterable[ShownView], *, also_stopped: bool) -> Iterator[Hold]:
-    """What the views are still to be made from. archive: the mirror."""
+    """Yield what the views must still be built from. archive: the mirror."""
     for view in views:
         is_untried = isinstance(view, UnopenedView) and not view.was_tried
         stop = view.status.stop
@@ -40,14 +40,14 @@ def view_holds(archive: Archive, views: Iterable[ShownView], *, also_stopped: bo
 
 
 def view_text(name: str, stands: str = "") -> str:
-    """For people."""
+    """Return the text for people."""
     return f"view {name} has not been made of it yet{stands}"
 
 
 def replica_holds(
     name: str, files: Sequence[HeldFile], replicas: Iterable[KnownReplica], limits: RetentionLimits
 ) -> Iterator[Hold]:
-    """What known replicas of the archive `name` have not received yet; those that are away too long keep nothing."""
+    """Yield what known replicas of the archive `name` have not received yet; those that are away too long keep nothing."""
     order = order_of(files)
     for replica in replicas:
         if replica.view != name or not keeps_files(replica, limits):
@@ -58,7 +58,7 @@ def replica_holds(
 
 
 def keeps_files(replica: KnownReplica, limits: RetentionLimits) -> bool:
-    """Whether what it needs is kept, connected or not."""
+    """Return whether what it needs is kept, connected or not."""
     if replica.connected:
         return True
     return limits.section.keep_for_replicas and replica.absent_s < limits.forget_replicas_after_s
@@ -74,7 +74,7 @@ def _view_place(archive: Archive, reader: ViewReader) -> Place:
 
 
 def _place_of(archive: Archive, name: str, generation: int | None) -> Place | None:
-    """None: there is no such file, so nothing is kept for it."""
+    """Return the place of a file; None: there is no such file, so nothing is kept for it."""
     named = archive.named(name)
     if named is not None:
         generation, name = named[0].number, named[1]

@@ -19,7 +19,7 @@ class RetentionLimits:
 
     @classmethod
     def of(cls, section: RetentionSection) -> "RetentionLimits":
-        """What the section says."""
+        """Return the limits of the section."""
         return cls(
             section,
             keep_for_s=time_s(section.keep_for) if section.keep_for is not None else None,
@@ -31,6 +31,6 @@ class RetentionLimits:
 
     @property
     def written(self) -> dict[str, str | None]:
-        """As relay.toml has them, by key; None: it has none."""
+        """The limits as relay.toml has them, by key; None: it has none."""
         names = ("keep_for", "keep_bytes", "min_free", "keep_at_least")
         return {name: getattr(self.section, name) for name in names}

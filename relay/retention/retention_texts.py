@@ -1,4 +1,4 @@
-"""What people are told of a removal, and of what is kept."""
+"""The texts for people about a removal, and about what is kept."""
 
 from typing import Final
 
@@ -20,12 +20,12 @@ _ADVICE: Final = {
 
 
 def archive_text(name: str) -> str:
-    """Of a view, or the source's own."""
+    """Return the words for a view, or for the source's own archive."""
     return f"view {name}" if name else "the archive"
 
 
 def size_text(size: int) -> str:
-    """Such as 12.3 GiB."""
+    """Return a size such as 12.3 GiB."""
     value, unit = float(size), "bytes"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
@@ -35,12 +35,12 @@ def size_text(size: int) -> str:
 
 
 def limit_text(limit: Limit, limits: RetentionLimits) -> str:
-    """As it is written in relay.toml."""
+    """Return the limit as it is written in relay.toml."""
     return f'{limit.value} = "{getattr(limits.section, limit.value)}"'
 
 
 def removal_reason(limit: Limit, limits: RetentionLimits, free_bytes: int | None) -> str:
-    """For the ledger."""
+    """Return the reason for the ledger."""
     why = {
         Limit.KEEP_FOR: "its newest event is older",
         Limit.KEEP_BYTES: "the binlogs together were larger",
@@ -50,7 +50,7 @@ def removal_reason(limit: Limit, limits: RetentionLimits, free_bytes: int | None
 
 
 def held_back_text(one: HeldBack, limits: RetentionLimits) -> str:
-    """Which limit is not met, and who keeps what."""
+    """Return the sentence that says which limit is not met, and what keeps which files."""
     files = "1 file" if one.files == 1 else f"{one.files} files"
     missing = f", {size_text(one.missing_bytes)} of room are missing" if one.limit is Limit.MIN_FREE else ""
     return (
@@ -60,10 +60,10 @@ def held_back_text(one: HeldBack, limits: RetentionLimits) -> str:
 
 
 def who_text(one: HeldBack) -> str:
-    """Who keeps the file."""
+    """Return who keeps the file."""
     return one.hold.who if one.hold.kind is not HolderKind.YOUNG else f"it is younger than {one.hold.who} says"
 
 
 def advice(one: HeldBack) -> str:
-    """The next step."""
+    """Return the next step."""
     return _ADVICE[one.hold.kind]

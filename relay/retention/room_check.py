@@ -1,4 +1,4 @@
-"""Whether there can ever be so much room as `[retention]` wants."""
+"""The check whether the room that `[retention]` requires can ever exist."""
 
 import os
 
@@ -9,7 +9,7 @@ from relay.retention.retention_texts import size_text
 
 
 def check_room(config: Config) -> None:
-    """Blocking. Raises: CommandFailed where `min_free` is more than the whole file system of the archive."""
+    """Check the room. Blocking. Raises: CommandFailed if `min_free` is more than the whole file system of the archive."""
     wanted = config.retention.min_free
     if wanted is None:
         return

@@ -63,15 +63,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _SAID_AGAIN_S: Final = 60.0
-"""A disk that is full for a binlog is full for the catalog at the same moment: that is said once."""
+"""A disk that is full for a binlog is full for the catalog at the same moment: that is logged once."""
 _VIEWS_OPENED_S: Final = 5.0
-"""So long replicas wait at most for views that are opened before any of them is listened to."""
+"""The longest time that replicas wait for views to be opened before any of them is listened to."""
 
 
 def run(config: Config, config_path: Path, source: tuple[str, int] | None = None) -> int:
-    """Runs the relay until SIGTERM or SIGINT. Returns the process's exit code.
+    """Run the relay until SIGTERM or SIGINT. Return the process's exit code.
 
-    source: host and port of the one to follow, where it is another than before.
+    source: host and port of the one to follow, if it is another than before.
     """
     _report_kernel()
     share_interpreter()
@@ -115,7 +115,7 @@ class Relay:
         self._failures = FailureEpisode()
         self._catalog_failures = FailureEpisode()
         self._failure_said = (-1, 0.0)
-        """The errno that was logged last, and when, by the monotonic clock."""
+        """The errno that was logged last, and the time of that, by the monotonic clock."""
         self._code = ExitCode.FINE
         self._fault: Exception | None = None
         self._control: SourceControl | None = None
@@ -123,7 +123,7 @@ class Relay:
         self._service = NotifySocket()
 
     async def serve(self) -> int:
-        """Opens, listens, follows the source, until told to stop. Returns the exit code."""
+        """Open, listen, follow the source, until stopped. Return the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
@@ -138,7 +138,7 @@ class Relay:
 
     async def _serve(self, loop: asyncio.AbstractEventLoop) -> int:
         config = self._config
-        # Its default is to end the process.
+        # The signal's default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
             layer = await asyncio.to_thread(reading_layer, config.archive, config.archive_directory)
@@ -197,7 +197,7 @@ class Relay:
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
         if config.http.enabled:
-            # A relay that nobody monitors by HTTP does without the memory of a web server.
+            # A relay that is not monitored by HTTP does without the memory of a web server.
             from relay.http.facts.upkeep import Upkeep
             from relay.http.http_service import monitoring
 
@@ -260,7 +260,7 @@ class Relay:
             log.warning("tiers_not_noted", what=f"{error.filename}: {error.strerror}", advice=advice)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
-        """Whether it listens for monitors."""
+        """Start the HTTP port; return whether it listens."""
         try:
             await http.start(config.http_tls)
         except OSError as error:
@@ -274,12 +274,12 @@ class Relay:
         return True
 
     def _source_ended(self, error: Exception) -> None:
-        """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
+        """Handle the end of following the source: serving continues, unless there is nothing to serve or the fault is internal."""
         if not isinstance(error, UpstreamError):
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
             self._fault_of_ours(error)
         elif self._archive is None or (self._archive.current.end is None and not self._is_attended()):
-            # Whoever started us should hear of it. One who works on it by statements sees it in SHOW SLAVE STATUS.
+            # The caller who started the relay must be informed. One who works on it by statements sees it in SHOW SLAVE STATUS.
             self._code = exit_code_of(error)
             self._stop.set()
         else:
@@ -295,7 +295,8 @@ class Relay:
         return self._control is not None and self._control.is_attended
 
     def _fault_of_ours(self, fault: Exception) -> None:
-        """Told with its traceback by now. What cannot go on without it would only look as if it did: the relay stops."""
+        """Stop the relay after an internal fault, which is logged with its traceback by now: a part that cannot work without it would
+        only seem to."""
         self._fault = fault
         self._stop.set()
 
@@ -318,7 +319,7 @@ class Relay:
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
-        """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
+        """Log a full disk once, not again with each attempt to continue: those are in `source_lost`."""
         if self._retention is not None:
             self._retention.hurry()
         generation = self._archive.current if self._archive is not None else None
@@ -336,13 +337,14 @@ class Relay:
     def _reload(
         self, server: DownstreamServer, control: SourceControl, retention: Retention, http: "HttpService | None"
     ) -> None:
-        """SIGHUP: logins, certificates, retention and the account at the source are taken from their files anew, no more."""
+        """Reload after SIGHUP: logins, certificates, retention and the account at the source are read from their files again, no
+        more."""
         self._service.reloading()
         self._take_over(server, control, retention, http)
         self._service.ready(self._status())
 
     def _status(self) -> str:
-        """One line for the service manager."""
+        """Return one line for the service manager."""
         listen, source = self._config.listen, self._config.source
         origin = f"{source.host}:{source.port}" if isinstance(source, ServerSource) else str(source.path)
         return f"relays {origin}, listens on {listen.host}:{listen.port}"
@@ -380,18 +382,18 @@ class Relay:
 def _packing_room(layer: FileLayer, directory: Path) -> PackingRoom:
     try:
         reserve_bytes = reserve_of(layer.whole_bytes(directory))
-    except OSError:  # who packs is told
+    except OSError:  # the packing code gets the error
         reserve_bytes = RESERVE_BYTES
     return PackingRoom(partial(layer.free_bytes, directory), reserve_bytes)
 
 
 def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:
-    """From where on views are made just now: what is read as a whole soon is not packed before."""
+    """Return the place from which on views are being built: files that are read as a whole soon are not packed before."""
     return min((hold.place for hold in view_holds(archive, views, also_stopped=False)), default=None)
 
 
 def archive_options(config: Config) -> ArchiveOptions:
-    """How archives are written: the mirror, and each view."""
+    """Return the options with which archives are written: the mirror, and each view."""
     return ArchiveOptions(
         sync=SyncPolicy(config.archive.sync),
         publish=PublishPolicy(config.archive.publish),
@@ -400,7 +402,7 @@ def archive_options(config: Config) -> ArchiveOptions:
 
 
 def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -> ListenOptions:
-    """How replicas are listened to."""
+    """Return the options of the replica listener."""
     listen = config.listen
     return ListenOptions(
         position_wait_s=listen.position_wait_s,
@@ -420,7 +422,7 @@ def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -
 
 
 def presentation(config: Config, server_uuid: str) -> Presentation:
-    """As whom the relay shows itself to replicas."""
+    """Return the identity that the relay shows to replicas."""
     source = config.source
     return Presentation(
         present_as=config.listen.present_as,
@@ -432,7 +434,7 @@ def presentation(config: Config, server_uuid: str) -> Presentation:
 
 
 def replica_accounts(config: Config) -> list[ReplicaAccount]:
-    """The configured logins as the protocol checks them."""
+    """Return the configured logins as the protocol checks them."""
     return [
         ReplicaAccount(
             user=account.user,

@@ -1,7 +1,7 @@
-"""Whether the relay lives, asked over a Unix socket beside its archive, which only its own user and root reach.
+"""The health answer over a Unix socket next to the archive, which only the relay's own user and root can reach.
 
-Nothing that comes over a network takes anything from it. It speaks HTTP: `curl --unix-socket source.health.sock http://relay/healthz`.
-Beside and not inside: whoever copies an archive meets plain files only.
+Network traffic cannot take anything from it. It speaks HTTP: `curl --unix-socket source.health.sock http://relay/healthz`. It is next
+to the archive and not inside: a copy of an archive contains plain files only.
 """
 
 import asyncio
@@ -31,20 +31,20 @@ class HealthSocket:
     """`begin`, then `close`; on the event loop."""
 
     def __init__(self, directory: Path) -> None:
-        """directory: whose lock this process holds: a socket that is there is left of an earlier one."""
+        """directory: the one whose lock this process holds: an existing socket is left of an earlier process."""
         self.path = directory.with_name(directory.name + _ENDING)
         self._server: asyncio.Server | None = None
         self._asking = FairPlaces[_Asking]()
 
     async def begin(self) -> None:
-        """Answers from now on. A relay without it goes on, and says why in its log."""
+        """Answer from now on. A relay without it continues, and logs the reason."""
         try:
             self._server = await asyncio.get_running_loop().create_unix_server(self._asked, sock=self._bound())
         except OSError as error:
             log.warning("health_socket_failed", what=f"{self.path}: {error.strerror}", advice=_ADVICE)
 
     def close(self) -> None:
-        """Answers no more."""
+        """Stop answering."""
         if self._server is None:
             return
         self._server.close()
@@ -87,17 +87,17 @@ class _Asking(asyncio.Protocol):
         self._too_late = asyncio.get_running_loop().call_later(_LONGEST_S, self.end)
 
     def end(self) -> None:
-        """Closes it now."""
+        """Close it now."""
         self._all.discard(self)
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Its request is waited for."""
+        """Wait for its request."""
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Whatever it asks for, the answer is the same."""
+        """Answer: the answer is the same for each request."""
         self._request += data
         if self._transport is not None and (
             b"\r\n\r\n" in self._request or b"\n\n" in self._request or len(self._request) > _LONGEST_REQUEST
@@ -106,6 +106,6 @@ class _Asking(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Forget the connection, which has ended."""
         self._too_late.cancel()
         self._all.discard(self)

@@ -10,7 +10,8 @@ _OTHERS: Final = 0o077
 
 
 def kept_secret(path: Path, size: int) -> bytes:
-    """The `size` bytes in the file; made where there is none, or another kind of file. Blocking; a few bytes. Raises: OSError."""
+    """Return the `size` bytes in the file, which is created if it is missing, or another kind of file. Blocking; a few bytes. Raises:
+    OSError."""
     found = _read(path, size)
     if found is not None:
         return found
@@ -23,7 +24,7 @@ def kept_secret(path: Path, size: int) -> bytes:
 
 
 def _read(path: Path, size: int) -> bytes | None:
-    """None: it is not there, of another size (its writing was cut off), a link, or others may have read it."""
+    """Read the bytes; None: the file is missing, of another size (its writing was cut off), a link, or others may have read it."""
     try:
         descriptor = open_to_read(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""The GTID variables as replicas and monitors see them: what the archive has, and what the source says of its mode."""
+"""The GTID variables as replicas and monitors see them: the archive's contents, and the mode that the source reports."""
 
 from collections.abc import Callable
 from typing import Final
@@ -18,7 +18,7 @@ _NO_STATE: Final = GtidList()
 
 
 async def source_holdings(control: SourceControl) -> SourceHoldings | None:
-    """What the source itself has, asked now; None: it cannot be told."""
+    """Return what the source itself has, requested now; None: it is unknown."""
     gtids = await control.ask_gtids()
     if gtids is None or (gtids.mode is None and gtids.binlog_state is None):
         return None
@@ -36,14 +36,14 @@ class ShownGtids:
         mirror: Archive | None = None,
         is_reading_on: Callable[[], bool] = lambda: False,
     ) -> None:
-        """mirror: what the archive is made from; None: it is the mirror. is_reading_on: see `SourceControl`."""
+        """mirror: the archive that this one is built from; None: it is the mirror. is_reading_on: as in `SourceControl`."""
         self._archive = archive
         self._source = source
         self._mirror = mirror or archive
         self._is_reading_on = is_reading_on
 
     def __call__(self) -> GtidVariables:
-        """As it is now."""
+        """Return the present variables."""
         source = self._source() or SourceGtids()
         executed, purged = self._archive.executed, self._archive.purged
         return GtidVariables(
@@ -57,17 +57,17 @@ class ShownGtids:
         )
 
     def _is_settled(self, source: SourceGtids) -> bool:
-        # A replica that is told OFF and wants GTIDs stops for good (1593).
+        # A replica that gets OFF and wants GTIDs stops for good (1593).
         return source.mode is not None or bool(self._mirror.executed) or not self._is_reading_on()
 
     def _mode(self, source: SourceGtids, executed: GtidValue | None) -> str:
-        # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
+        # A directory has no mode: its binlogs have GTIDs or they have none.
         read = self._mirror.executed
         return source.mode or ("ON" if read and isinstance(read, GtidSet) else "OFF")
 
 
 class ShownViewGtids(ShownGtids):
-    """The same of a view: its own GTIDs, and the mode in which a source writes such binlogs."""
+    """The same for a view: its own GTIDs, and the mode in which a source writes such binlogs."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The archive and its views as they are shown behind one listener: to replicas, and to people."""
+"""The archive and its views as one listener shows them: to replicas, and to people."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from relay.view.unopened_view import UnopenedView
 
 
 class ShownViews:
-    """See `ViewHost`. mirror: what views are made from; console: its own."""
+    """The implementation of `ViewHost`. mirror: the archive that views are built from; console: its own."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class ShownViews:
         self._console = console
 
     def serve(self, view: OpenView) -> ServedArchive:
-        """How an open one is served."""
+        """Return how an open view is served."""
         uuid = str(view.settings.uuid) if view.settings.gtids == "assign" else None
         settings = view.settings
         origin = ViewOrigin(self._mirror, uuid, settings.mysql_version, gives_all=settings.flavour == MARIADB)
@@ -44,7 +44,7 @@ class ShownViews:
         return ServedArchive(view.archive, self._clients, self._options, state, console, origin)
 
     def answer_for(self, view: UnopenedView) -> Console:
-        """Who answers statements of accounts with a view that is not open."""
+        """Return what answers statements of accounts with a view that is not open."""
         return self._shown(view, self._mirror)
 
     def _shown(self, view: OpenView | UnopenedView, archive: Archive) -> Console:
@@ -55,7 +55,7 @@ class ShownViews:
 
 
 def source_state(archive: Archive, control: SourceControl) -> SourceState:
-    """What the downstream side asks about the source."""
+    """Return the downstream side's questions about the source."""
     return SourceState(
         gtid_variables=ShownGtids(archive, lambda: control.gtids, is_reading_on=lambda: control.is_reading_on),
         settings=lambda: control.settings,
@@ -67,7 +67,7 @@ def source_state(archive: Archive, control: SourceControl) -> SourceState:
 
 
 def view_state(view: OpenView, mirror: Archive, control: SourceControl) -> SourceState:
-    """The same of who is served a view. Of GTIDs that it assigns the source knows nothing."""
+    """Return the same for the clients of a view. The source knows nothing of the GTIDs that it assigns."""
     policy = view.settings.gtids
     gtids = ShownViewGtids(
         view.archive,

@@ -1,6 +1,6 @@
-"""The views of a running relay: opened once it is known whose binlogs they are made of, and then served.
+"""The views of a running relay: they are opened once the source of their binlogs is known, and then served.
 
-One that cannot be opened is tried again, where that may help: a full disk, a missing permission, another process pass.
+One that cannot be opened is retried, if that may help: a full disk, a missing permission, another process are temporary.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 _FIRST_PAUSE_S: Final = 2.0
 _LONGEST_PAUSE_S: Final = 30.0
-"""As the source is tried again while the archive's disk is full."""
+"""The pause is the one with which the source is retried while the archive's disk is full."""
 _SEE_LOG: Final = "it could not be opened, the log of the relay says why (task_failed)."
 _WAITS: Final = "the source was not heard from yet, or the view is being opened: try again"
 _NOT_KNOWN: Final = UUID(int=0)
@@ -52,31 +52,31 @@ class OpenView(ShownView, Protocol):
         """The view's own."""
 
     async def skip(self, file: str, offset: int, by: str) -> None:
-        """Leaves out what it has stopped at. Raises: StatementRefused."""
+        """Leave out the transaction at which it has stopped. Raises: StatementRefused."""
 
     def begin(self) -> None:
-        """From now on it follows the mirror."""
+        """Follow the mirror from now on."""
 
     async def close(self) -> None:
-        """Ends that, and closes its archive. Raises: ArchiveError."""
+        """Stop following, and close its archive. Raises: ArchiveError."""
 
 
 OpenOne = Callable[[Archive, ViewSettings, ArchiveOptions], Awaitable[OpenView]]
-"""Of the mirror, the view with these settings, and how it is written. Raises: ViewNotOpened."""
+"""Opens the view of the mirror with these settings and write options. Raises: ViewNotOpened."""
 
 
 class ViewHost(Protocol):
-    """Who shows views to people and replicas."""
+    """Shows views to people and replicas."""
 
     def serve(self, view: OpenView) -> ServedArchive:
-        """How an open one is served."""
+        """Return how an open view is served."""
 
     def answer_for(self, view: UnopenedView) -> StatementAnswers | None:
-        """Who answers statements of accounts with a view that is not open; None: nobody, they cannot log in."""
+        """Return what answers statements of accounts with a view that is not open; None: they cannot log in."""
 
 
 class ViewService:
-    """Opens what relay.toml names, and hands it to the listener. `begin`, then `close`; on the event loop only.
+    """Opens the views of relay.toml, and hands them to the listener. `begin`, then `close`; on the event loop only.
 
     open_one: opens one. The mirror does not wait for any of this, nor does it stop for it; nor do views for each other.
     """
@@ -103,7 +103,7 @@ class ViewService:
         self._all_tried = asyncio.Event()
 
     def begin(self) -> None:
-        """Opens them as soon as the source is known; accounts with a view are told why they have to wait."""
+        """Open them as soon as the source is known; accounts with a view get the reason why they must wait."""
         for section in self._sections:
             view = UnopenedView(settings_as_written(section, _NOT_KNOWN), _WAITS)
             self.served.add_awaited(section.name, view, self._host.answer_for(view))
@@ -111,17 +111,17 @@ class ViewService:
             self._opening.append(begin_task(self._serve(section, view), f"opening the view {section.name}", fault))
 
     async def until_opened(self, longest_s: float) -> None:
-        """Where the source is known: until each is opened, or could not be, or that takes too long. So no replica has to come
-        again after a restart."""
+        """Wait, if the source is known, until each is opened, or could not be, or that takes too long. So no replica must reconnect
+        after a restart."""
         if self._sections and first_source(self._mirror) is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._all_tried.wait(), longest_s)
 
     async def close(self) -> None:
-        """Ends making them. Who is served one is to be gone by then."""
+        """Stop building them. Their clients must be disconnected by then."""
         for task in self._opening:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):  # it was told
+            with contextlib.suppress(asyncio.CancelledError, Exception):  # it was reported
                 await task
         for view in self._open:
             try:
@@ -144,7 +144,7 @@ class ViewService:
             self._tried(view)
 
     def _tried(self, view: UnopenedView) -> None:
-        """An attempt to open it has ended, whatever came of it."""
+        """Note that an attempt to open it has ended, with any result."""
         if not view.was_tried:
             view.was_tried = True
             self._untried -= 1
@@ -152,7 +152,7 @@ class ViewService:
                 self._all_tried.set()
 
     async def _opened(self, section: ViewSection, source: SourceIdentity, view: UnopenedView) -> OpenView | None:
-        """None: it cannot be without a restart. Said once for each trouble, not at each attempt."""
+        """Open the view; None: it cannot be without a restart. That is logged once for each trouble, not at each attempt."""
         failures, said = 0, set[str]()
         while True:
             try:
@@ -199,7 +199,8 @@ def _refusing(view: UnopenedView, why: str) -> Callable[[Exception], None]:
 
 
 def _made_to(archive: Path, settings: ViewSettings) -> tuple[Position, int] | None:
-    """Up to where of the source's archive the files of a view that is not open are made; None: nothing, or it is not known."""
+    """Return the position in the source's archive up to which the files of a view that is not open are built; None: nothing, or
+    unknown."""
     try:
         view = named_view(archive, settings)
         place = view.places.end() if view.is_made else None
@@ -209,7 +210,7 @@ def _made_to(archive: Path, settings: ViewSettings) -> tuple[Position, int] | No
 
 
 def first_source(archive: Archive) -> SourceIdentity | None:
-    """Whose binlogs the archive begins with; None: nothing is known of any yet. Of a directory its first file says so."""
+    """Return the source with whose binlogs the archive begins; None: none is known yet. For a directory its first file names it."""
     oldest = archive.all[0]
     if oldest.identity is not None or not oldest.files:
         return oldest.identity

@@ -28,13 +28,13 @@ from relay.setup.source_survey import survey
 _FIRST_FREE_ID: Final = 1_000_000
 _RANDOM_BYTES: Final = 18
 _LONGEST_OF_A_REPLICA: Final = 32
-"""What CHANGE REPLICATION SOURCE TO takes; MySQL 9.7 refuses longer ones (3056)."""
+"""The limit of CHANGE REPLICATION SOURCE TO; MySQL 9.7 refuses longer ones (3056)."""
 _ALL_KINDS: Final = "-aA1"
-"""So that a server that checks passwords takes it."""
+"""Characters that make a server that checks passwords accept it."""
 
 
 def init(answers: SetupAnswers) -> None:
-    """Asks the source, writes the files, prints the statements. Raises: CommandFailed; OSError."""
+    """Ask the source, write the files, print the statements. Raises: CommandFailed; OSError."""
     statements = answers.config.with_suffix(".sql")
     for path in (answers.config, statements):
         if path.exists():
@@ -56,7 +56,7 @@ def init(answers: SetupAnswers) -> None:
         _write(answers.config, relay_toml(answers, found, server_id, ssl_mode), made)
         at_source, at_replica = source_statements(answers, found), replica_statements(answers, found)
         text = _as_text(at_source, at_replica)
-        # Placeholders are replaced in one pass: a password may hold anything.
+        # Placeholders are replaced in one pass: a password may contain anything.
         whole = "".join(
             {SOURCE_PASSWORD: sql_text(source_password), REPLICA_PASSWORD: sql_text(replica_password)}.get(part, part)
             for part in _parts(text)
@@ -96,7 +96,7 @@ def _server_id(answers: SetupAnswers, found: SourceSurvey) -> int:
 
 
 def _password(path: Path, made: list[Path]) -> str:
-    """What the file holds; a new one is made where there is none."""
+    """Return the contents of the file; a new one is created if it is missing."""
     if path.exists():
         return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     password = secrets.token_urlsafe(_RANDOM_BYTES) + _ALL_KINDS
@@ -116,7 +116,7 @@ def _as_text(at_source: list[str], at_replica: list[str]) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """The text, cut around its placeholders."""
+    """Return the text, cut around its placeholders."""
     parts: list[str] = []
     for number, piece in enumerate(text.split(SOURCE_PASSWORD)):
         if number:

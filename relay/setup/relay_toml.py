@@ -15,7 +15,7 @@ PROOF: Final = (
 
 
 def needs_proof(answers: SetupAnswers, survey: SourceSurvey) -> bool:
-    """Whether the source will ask for what the relay does not give it as it is set up."""
+    """Return whether the source will require a proof that the present set-up does not supply."""
     return (
         survey.flavour == "mysql"
         and survey.number >= (8, 0, 0)
@@ -24,7 +24,7 @@ def needs_proof(answers: SetupAnswers, survey: SourceSurvey) -> bool:
 
 
 def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_mode: str) -> str:
-    """With comments; passes check-config."""
+    """Return the text with comments; it passes check-config."""
     lines = [
         "# Configuration of binlog-relay, written by 'binlog-relay init'. All keys: CONFIGURATION.md.",
         "# Check it with: binlog-relay check-config --config FILE; ask source and machine with: binlog-relay doctor --config FILE",
@@ -81,5 +81,5 @@ def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_
 
 
 def toml(text: str) -> str:
-    """A basic string."""
+    """Return a basic string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

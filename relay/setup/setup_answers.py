@@ -1,4 +1,4 @@
-"""What somebody who sets a relay up has said, by options or at the terminal."""
+"""The answers of the person who sets a relay up, by options or at the terminal."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +8,10 @@ from protocol.sql.server_version import version_numbers
 
 @dataclass(frozen=True, slots=True)
 class SetupAnswers:
-    """config: where relay.toml is to be. server_id None: one is chosen. ssl_mode None: by what else is said.
-
-    ssl_ca, public_key: files by which the source proves to be itself; None: it does not.
-
-    view: for whose replicas there is to be a view, None: none. replica_version: such as "mysql-9.7"; None: as the source.
-    ask_user, ask_password_file: who is asked where the relay's account does not exist yet.
-    """
+    """The answers for a first relay.toml."""
 
     config: Path
+    """The future place of relay.toml."""
     source_host: str
     source_port: int
     source_user: str
@@ -28,17 +23,23 @@ class SetupAnswers:
     replica_user: str
     replica_password_file: Path
     server_id: int | None = None
+    """None: one is chosen."""
     ssl_mode: str | None = None
+    """None: by the other answers."""
     ssl_ca: Path | None = None
     public_key: Path | None = None
+    """Like `ssl_ca`, a file by which the source proves its identity; None: it does not."""
     view: str | None = None
+    """The version of the replicas for which a view is wanted, None: none."""
     replica_version: str | None = None
+    """Such as "mysql-9.7"; None: as the source."""
     ask_user: str | None = None
     ask_password_file: Path | None = None
+    """With `ask_user`, the account for queries if the relay's account does not exist yet."""
 
     @property
     def security(self) -> dict[str, object]:
-        """The keys of [source] that were said, and those that follow from them."""
+        """The keys of [source] that were given, and those that follow from them."""
         found: dict[str, object] = {"ssl_ca": self.ssl_ca, "public_key": self.public_key, "ssl_mode": self.ssl_mode}
         if self.ssl_mode is None and (self.ssl_ca is not None or self.public_key is not None):
             found["ssl_mode"] = "verify_ca" if self.ssl_ca is not None else "disabled"
@@ -47,9 +48,9 @@ class SetupAnswers:
 
 @dataclass(frozen=True, slots=True)
 class SourceSurvey:
-    """What the source told. version None: it could not be reached. server_ids: taken ones that are known.
+    """The source's answers. version None: it could not be reached. server_ids: taken ones that are known.
 
-    oldest: its oldest binlog; None: not told. why: what could not be asked, and why; empty: everything was told.
+    oldest: its oldest binlog; None: unknown. why: what could not be asked, and why; empty: everything was answered.
     """
 
     flavour: str | None
@@ -62,12 +63,12 @@ class SourceSurvey:
 
     @property
     def number(self) -> tuple[int, ...]:
-        """The version as numbers, three of them; zeros where it is not known."""
+        """The version as numbers, three of them; zeros if it is unknown."""
         return version_numbers(self.version or "")
 
     @property
     def shown(self) -> str:
-        """For people."""
+        """The text for people."""
         if self.version is None:
             return "not known"
         return f"{'MariaDB' if self.flavour == 'mariadb' else 'MySQL'} {self.version}"

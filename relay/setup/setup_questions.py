@@ -1,4 +1,4 @@
-"""What `init` was not told by options: asked at a terminal, or refused by name where there is none."""
+"""The settings that `init` did not get by options: asked at a terminal, or refused by name if there is none."""
 
 import socket
 import sys
@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer", str, int)
 
 
 def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> SetupAnswers:
-    """The options, and what a terminal was asked for besides. given: by the names of SetupAnswers. Raises: CommandFailed."""
+    """Return the options, and the answers at the terminal. given: by the names of SetupAnswers. Raises: CommandFailed."""
     _check_word("--ssl-mode", given["ssl_mode"], get_args(SslMode))
     _check_word("--view", given["view"], TARGETS)
     _check_word("--replica-version", given["replica_version"], _REPLICAS)
@@ -59,7 +59,7 @@ def _shown(value: object) -> str | None:
 
 
 def _text(value: object, option: str, question: str, default: _Answer | None) -> _Answer:
-    """value, as it was given; else what the terminal says; else the default."""
+    """Return value, if it was given; else the answer at the terminal; else the default."""
     if value is not None and value != "":
         return value  # type: ignore[return-value]
     if sys.stdin is not None and sys.stdin.isatty():

@@ -1,6 +1,6 @@
 """The statements for source and replica, in the words of their versions.
 
-Passwords are placeholders for whoever prints them: `{source_password}` and `{replica_password}` stand for SQL strings.
+Passwords are placeholders for the code that prints them: `{source_password}` and `{replica_password}` stand for SQL strings.
 """
 
 from protocol.sql.server_version import version_numbers
@@ -11,7 +11,7 @@ REPLICA_PASSWORD = "{replica_password}"
 
 
 def source_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]:
-    """They make the relay's account at the source."""
+    """Return the statements that create the relay's account at the source."""
     account = f"{sql_text(answers.source_user)}@'%'"
     statements = []
     if survey.flavour == "mysql" and survey.number < (8, 0, 0):
@@ -24,7 +24,7 @@ def source_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]:
 
 
 def replica_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]:
-    """They attach a replica to the relay, from the source's oldest binlog, or by GTID."""
+    """Return the statements that attach a replica to the relay, from the source's oldest binlog, or by GTID."""
     flavour, number = _replica(answers, survey)
     new_words = flavour == "mysql" and number >= (8, 0, 23)
     word, verb = ("SOURCE", "REPLICA") if new_words else ("MASTER", "SLAVE")
@@ -62,7 +62,7 @@ def replica_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]
 
 
 def _replica(answers: SetupAnswers, survey: SourceSurvey) -> tuple[str, tuple[int, ...]]:
-    """Flavour and version of the replicas: as said, else the view's, else the source's."""
+    """Return flavour and version of the replicas: as given, else the view's, else the source's."""
     named = answers.replica_version or answers.view
     if named is not None:
         flavour, _, version = named.partition("-")
@@ -71,5 +71,5 @@ def _replica(answers: SetupAnswers, survey: SourceSurvey) -> tuple[str, tuple[in
 
 
 def sql_text(text: str) -> str:
-    """A string of SQL."""
+    """Return a string of SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

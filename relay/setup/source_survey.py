@@ -1,4 +1,4 @@
-"""What `init` finds out at the source: by the relay's account, by another one, or from its greeting alone."""
+"""The facts that `init` gets from the source: by the relay's account, by another one, or from its greeting alone."""
 
 import asyncio
 from pathlib import Path
@@ -20,7 +20,7 @@ _TLS_TOO_OLD: Final = ("tls_too_old", "tls_failed")
 
 
 async def survey(answers: SetupAnswers) -> SourceSurvey:
-    """Asks it, in bounded time; changes nothing there."""
+    """Ask it, in bounded time; this changes nothing there."""
     tried: list[str] = []
     people: list[tuple[str, Path]] = []
     if answers.ask_user is not None and answers.ask_password_file is not None:
@@ -43,9 +43,9 @@ async def survey(answers: SetupAnswers) -> SourceSurvey:
 
 
 async def _asked(answers: SetupAnswers, user: str, password_file: Path) -> SourceSurvey | str:
-    """What it tells this account, or why it does not."""
+    """Return its answers to this account, or the reason why there are none."""
     error: UpstreamError | None = None
-    # MySQL 5.6 knows no TLS that is taken: then in clear, unless somebody said how.
+    # The TLS of MySQL 5.6 is not accepted: then in clear, unless a mode was given.
     security = answers.security
     for mode in (security["ssl_mode"],) if "ssl_mode" in security else ("preferred", "disabled"):
         settings = ServerSource.model_validate(
@@ -83,7 +83,7 @@ def _surveyed(told: ServerAnswers) -> SourceSurvey:
     taken = {told.server_id} | {one.server_id for one in told.replicas or ()}
     whys = [f"{name}: {text}" for name, text in told.refusals.items() if name in ("SHOW BINARY LOGS", "SHOW REPLICAS")]
     held = told.binlogs
-    if told.replicas is not None:  # where the newer words are refused, the older ones may have been answered
+    if told.replicas is not None:  # if the newer words are refused, the older ones may have been answered
         whys = [why for why in whys if not why.startswith("SHOW REPLICAS")]
     if held is not None:
         whys = [why for why in whys if not why.startswith("SHOW BINARY LOGS")]
@@ -99,7 +99,7 @@ def _surveyed(told: ServerAnswers) -> SourceSurvey:
 
 
 async def _greeting(host: str, port: int) -> tuple[str, str]:
-    """Flavour and version, as a server tells everybody. Raises: OSError, ValueError, asyncio.IncompleteReadError."""
+    """Return flavour and version from the greeting. Raises: OSError, ValueError, asyncio.IncompleteReadError."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
         length = int.from_bytes((await reader.readexactly(4))[:3], "little")

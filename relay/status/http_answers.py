@@ -1,4 +1,4 @@
-"""What a running relay says at its HTTP port: lag in seconds, which its SQL port does not tell of replicas."""
+"""The answers of a running relay at its HTTP port: lag in seconds, which its SQL port does not show for replicas."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ _MOST_REPLICAS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswers:
-    """overview: as /api/v1/overview has it; None: not asked, and `why` where it was tried. replicas: of /api/v1/replicas, connected."""
+    """overview: as /api/v1/overview has it; None: not asked, and `why` if it was tried. replicas: of /api/v1/replicas, connected."""
 
     overview: dict[str, Any] | None = None
     replicas: list[dict[str, Any]] = field(default_factory=list)
@@ -24,9 +24,9 @@ class HttpAnswers:
 
 
 def ask_http(config: Config, listens: bool | None) -> HttpAnswers:
-    """Blocking, in bounded time. Never raises for a relay that does not answer.
+    """Ask a relay. Blocking, in bounded time. It never raises for a relay that does not answer.
 
-    listens: whether the relay's process does, at this port; None: that cannot be seen. The token goes to nobody else.
+    listens: whether the relay's process does, at this port; None: unknown. The token goes to no other process.
     """
     section = config.http
     if not section.enabled:
@@ -55,7 +55,7 @@ def _connection(config: Config) -> http.client.HTTPConnection:
     host = _ANY.get(section.host, section.host)
     if section.tls_cert is None:
         return http.client.HTTPConnection(host, section.port, timeout=_LIMIT_S)
-    # Whoever shows the certificate of relay.toml is the relay, whatever names are in it.
+    # A server with the certificate of relay.toml is the relay, whatever names are in it.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

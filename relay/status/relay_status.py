@@ -1,4 +1,4 @@
-"""All facts of one look at a relay: what the files say, and what it says itself."""
+"""All facts of one look at a relay: from its files, and from its own answers."""
 
 import asyncio
 import sqlite3
@@ -29,10 +29,10 @@ _NEWEST_ROWS: Final = 5
 
 
 async def relay_status(config: Config, known: RelayAnswers | None = None) -> dict[str, Any]:
-    """As JSON has it. known: what is taken for the relay's answers, instead of asking it."""
+    """Return the facts as in JSON. known: used as the relay's answers, instead of asking it."""
     pid = await asyncio.to_thread(relay_pid, config.archive_directory)
     is_running = pid is not None
-    # Whoever else listens at a port of relay.toml is not asked: a question shows who asks, and over HTTP the token.
+    # Another process at a port of relay.toml is not asked: a query reveals the asker, and over HTTP the token.
     sockets = await asyncio.to_thread(process_sockets, pid) if pid is not None else None
     answers, by_http = RelayAnswers(why="it does not run"), HttpAnswers()
     if is_running and sockets is not None and config.listen.port not in sockets.listening:
@@ -124,7 +124,7 @@ def _from_files(config: Config, answers: RelayAnswers, by_http: HttpAnswers) -> 
 
 
 def _sizes(directory: Path, held: Sequence[tuple[int, Sequence[ArchivedFile]]]) -> list[tuple[str, int]]:
-    """Name and bytes of each file. Those of the one that grows are its size: the catalog has it once a second."""
+    """Return name and bytes of each file. For the one that grows it is its size: the catalog has it once a second."""
     found = [(shown_name(number, file.name), file.end) for number, files in held for file in files]
     if found and not held[-1][1][-1].sealed:
         path = generation_path(directory, held[-1][0]) / held[-1][1][-1].name
@@ -176,7 +176,8 @@ def _of_http(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def bytes_behind(place: str, sizes: Sequence[tuple[str, int]]) -> int | None:
-    """From FILE:OFFSET to the end. sizes: of all files, oldest first. None: the file is not among them, or among them twice."""
+    """Return the bytes from FILE:OFFSET to the end. sizes: of all files, oldest first. None: the file is not among them, or among
+    them twice."""
     name, _, offset = place.rpartition(":")
     found = [number for number, (held, _size) in enumerate(sizes) if held.rpartition("/")[2] == name]
     try:
@@ -189,7 +190,7 @@ def bytes_behind(place: str, sizes: Sequence[tuple[str, int]]) -> int | None:
 
 
 def problems(status: dict[str, Any]) -> list[str]:
-    """What somebody should do something about; empty: the night is quiet."""
+    """Return the problems that require an action; empty: there are none."""
     found = []
     relay, source, archive = status["relay"], status["source"], status["archive"]
     if not relay["running"]:

@@ -1,4 +1,4 @@
-"""What a running relay says of itself, asked at its own SQL port by an account of relay.toml."""
+"""The answers of a running relay about itself, at its own SQL port, to an account of relay.toml."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DumpTo:
-    """A replica or reader that is being sent binlogs. place: FILE:OFFSET, or empty."""
+    """A replica or reader that is receiving binlogs. place: FILE:OFFSET, or empty."""
 
     user: str
     address: str
@@ -42,7 +42,8 @@ class DumpTo:
 
 @dataclass(frozen=True, slots=True)
 class RelayAnswers:
-    """asked_as: the user; None: nobody could ask, and `why`. sees_all: whether `replicas` are all of them, not this user's."""
+    """asked_as: the user; None: there was no account to ask, and `why`. sees_all: whether `replicas` are all of them, not this
+    user's."""
 
     asked_as: str | None = None
     why: str | None = None
@@ -53,7 +54,7 @@ class RelayAnswers:
 
 
 async def ask_relay(config: Config) -> RelayAnswers:
-    """In bounded time. Never raises for a relay that does not answer."""
+    """Ask a relay, in bounded time. It never raises for a relay that does not answer."""
     host = _ANY.get(config.listen.host, config.listen.host)
     account = asking_account(config, host)
     if account is None:
@@ -80,14 +81,14 @@ async def ask_relay(config: Config) -> RelayAnswers:
 
 
 def _relay_tls(config: Config) -> SourceTls:
-    """Whoever shows the certificate of relay.toml is the relay; one without a certificate offers no TLS."""
+    """Return the TLS settings: a server with the certificate of relay.toml is the relay; one without a certificate offers no TLS."""
     certificate = config.listen.tls_cert
     mode = "disabled" if certificate is None else "verify_ca"
     return SourceTls(mode, ca=certificate, section="listen", who="the relay")
 
 
 def asking_account(config: Config, address: str) -> Account | None:
-    """An account whose password is known here and that sees the mirror; an admin's if there is one: it sees all replicas."""
+    """Return an account whose password is known here and that sees the mirror; an admin's if there is one: it sees all replicas."""
     peer = plain_address(address)
     fit = [
         account

@@ -22,7 +22,7 @@ _MOST_REPLICAS: Final = 20
 
 
 def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
-    """The exit code of the last look. watch_s: again after so long, until Ctrl-C; None: once."""
+    """Return the exit code of the last look. watch_s: again after so long, until Ctrl-C; None: once."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     code: int | None = None
     try:
@@ -38,7 +38,7 @@ def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
 
 
 def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[int]:
-    """The exit code of each look, for ever."""
+    """Yield the exit code of each look, for ever."""
     known: RelayAnswers | None = None
     while True:
         found = asyncio.run(relay_status(config, known))
@@ -48,14 +48,14 @@ def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[
             clear = _CLEAR if watch_s is not None and sys.stdout.isatty() else ""
             sys.stdout.write(clear + "".join(f"{line}\n" for line in status_text(found)))
         if found["relay"]["running"] and found["relay"]["asked_as"] is None:
-            # Not again and again: after some failed logins the relay would lock this address out.
+            # Not repeatedly: after some failed logins the relay would lock this address out.
             known = RelayAnswers(why=found["relay"]["not_asked"])
         sys.stdout.flush()
         yield ExitCode.FINDINGS if found["problems"] else ExitCode.FINE
 
 
 def status_text(found: dict[str, Any]) -> Iterator[str]:
-    """The lines of one look. Whatever others named is shown without escapes."""
+    """Yield the lines of one look. Names that others supply are shown without escapes."""
     relay, source, archive = found["relay"], found["source"], found["archive"]
     running = f"runs (process {relay['pid'] or 'not known'})" if relay["running"] else "does not run"
     yield f"relay     {running}, listens at {printable(relay['listen'])}"

@@ -1,1 +1,1 @@
-"""SELECTs from the tables that servers have of themselves: rows of the relay's own, in an SQLite made for one statement."""
+"""SELECTs from the tables that servers have of themselves: rows of the relay's own, in an SQLite created for one statement."""

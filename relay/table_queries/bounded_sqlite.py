@@ -1,9 +1,8 @@
 """One SELECT in an SQLite of its own, in memory: it can only read the rows that it was given, and ends within bounds.
 
-What it may do is decided by SQLite's authorizer (reading and functions, nothing else: no files, no PRAGMA, no ATTACH, no
-recursion). How long it may take is decided by its progress handler: steps, seconds, the memory that the process has gained
-meanwhile, and whether anybody still waits. What single values may grow to, and how deep a statement may be, is decided by
-SQLite's limits.
+SQLite's authorizer decides what it may do (reading and functions, nothing else: no files, no PRAGMA, no ATTACH, no recursion). Its
+progress handler decides how long it may take: steps, seconds, the memory that the process has gained meanwhile, and whether the asker
+still waits. SQLite's limits bound the size of values and the depth of a statement.
 """
 
 import math
@@ -24,7 +23,7 @@ from relay.process.slow_thread import give_way
 from relay.table_queries.query_functions import add_functions
 
 MOST_SECONDS: Final = 2.0
-"""Of one statement. Another one waits meanwhile."""
+"""The limit for one statement. Another one waits meanwhile."""
 MOST_STEPS: Final = 40_000_000
 MOST_GAINED_BYTES: Final = 96 << 20
 MOST_ROWS: Final = 200_000
@@ -32,7 +31,7 @@ MOST_RESULT_BYTES: Final = 32 << 20
 # A step may be a comparison of long texts.
 _STEPS_A_LOOK: Final = 200
 _LOOKS_AT_MEMORY: Final = 100
-"""After so many looks the system is asked for the memory, which takes longer than the others."""
+"""The number of looks after which the system is asked for the memory, which takes longer than the others."""
 _ROWS_A_TURN: Final = 500
 
 _LIMITS: Final = {
@@ -68,14 +67,14 @@ class FilledTable:
 
 @dataclass(frozen=True, slots=True)
 class SelectedRows:
-    """What came of a SELECT: the columns' names as SQLite has them, and the rows."""
+    """The result of a SELECT: the columns' names as SQLite has them, and the rows."""
 
     names: tuple[str, ...]
     rows: list[tuple[SqliteValue, ...]]
 
 
 class BoundedSqlite:
-    """One statement. `run` it once, in a thread. `gone`: set when nobody waits any more."""
+    """One statement. `run` it once, in a thread. `gone`: set when the asker does not wait any more."""
 
     def __init__(self, gone: threading.Event) -> None:
         self._gone = gone
@@ -87,9 +86,9 @@ class BoundedSqlite:
     def run(
         self, text: str, parameters: Sequence[Value], tables: Mapping[TableName, FilledTable], other: StatementRefused
     ) -> SelectedRows:
-        """Runs the SELECT over the tables. other: the error for a text that is not understood.
+        """Run the SELECT over the tables. other: the error for a text that is not understood.
 
-        Raises: StatementRefused (`other`, 1054, 1052, 1104 beyond the bounds, 1317 where nobody waits).
+        Raises: StatementRefused (`other`, 1054, 1052, 1104 beyond the bounds, 1317 if the asker does not wait any more).
         """
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
@@ -140,7 +139,7 @@ class BoundedSqlite:
         return SelectedRows(names, rows)
 
     def _look(self) -> int:
-        """Called by SQLite every so many steps; anything but 0 ends the statement."""
+        """Check the bounds. SQLite calls it every so many steps; anything but 0 ends the statement."""
         self._steps += _STEPS_A_LOOK
         if self._gone.is_set():
             self._why = "nobody waits"
@@ -158,7 +157,7 @@ class BoundedSqlite:
         return _resident_bytes() - self._memory > MOST_GAINED_BYTES
 
     def _check(self) -> None:
-        """Called before each function of our own. Raises: TimeoutError."""
+        """Check the bounds before each function of the relay's own. Raises: TimeoutError."""
         if self._gone.is_set() or time.monotonic() > self._until:
             raise TimeoutError
 
@@ -186,14 +185,14 @@ class BoundedSqlite:
 
 
 def _authorize(action: int, first: str | None, _second: str | None, _schema: str | None, _by: str | None) -> int:
-    """Reading of tables that were made here, and functions; SQLite asks before it runs anything."""
+    """Allow reading of tables that were created here, and functions; SQLite asks before it runs anything."""
     if action not in _ALLOWED or (first or "").lower().startswith(("sqlite_", "pragma_")):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
 
 
 def _sent_bytes(value: SqliteValue) -> int:
-    """What a value takes in an answer, about."""
+    """Return about how many bytes a value takes in an answer."""
     if not isinstance(value, str):
         return 8
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
@@ -210,7 +209,7 @@ def _quoted(name: str) -> str:
 
 
 def _resident_bytes() -> int:
-    """What the process has in memory; 0 where the system does not tell."""
+    """Return the bytes that the process has in memory; 0 if the system does not report them."""
     try:
         return int(_STATM.read_bytes().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError, ValueError):

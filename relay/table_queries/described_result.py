@@ -21,10 +21,10 @@ def described(
     defined: Mapping[str, AnswerColumn],
     own_names: Container[str],
 ) -> Rows:
-    """The rows with columns. asked: what the statement says of them; None: only their names are known.
+    """Return the rows with columns. asked: what the statement says of them; None: only their names are known.
 
-    defined: columns of the tables that were asked, by name in lower case. own_names: tables whose columns have the
-    names of their definition, whatever the statement's spelling.
+    defined: columns of the tables that were asked, by name in lower case. own_names: tables whose columns have the names of their
+    definition, whatever the statement's spelling.
     """
     hints = asked if asked is not None else [ResultColumn(name, name.lower()) for name in selected.names]
     columns = []
@@ -59,7 +59,7 @@ def _column(hint: ResultColumn, defined: Mapping[str, AnswerColumn], values: Seq
 
 
 def _fits(value: SqliteValue, column: AnswerColumn) -> bool:
-    """Whether a client that goes by the column's kind can read the value."""
+    """Return whether a client that goes by the column's kind can read the value."""
     return value is None or column.is_text or not isinstance(value, str) or column.kind in _TIMES
 
 
@@ -67,7 +67,7 @@ _TIMES: Final = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIME, ColumnTy
 
 
 def _inferred(values: Sequence[SqliteValue], hint: ResultColumn) -> AnswerColumn:
-    """Of a computed column: what all its values are."""
+    """Return the column for computed values: the kind that fits all of them."""
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, int | float) for value in known) and bool(known or hint.number)
     if is_number and hint.number == "decimal" and all(isinstance(value, int) for value in known):

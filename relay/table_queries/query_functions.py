@@ -1,4 +1,4 @@
-"""MySQL's functions that SQLite lacks, or has with another meaning. NULL in gives NULL out; none raises."""
+"""MySQL's functions that SQLite does not have, or has with another meaning. NULL in gives NULL out; none raises."""
 
 import sqlite3
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def _gtid_subtract(one: SqlValue, other: SqlValue) -> SqlValue:
 
 
 def _regexp(check: Callable[[], None]) -> Callable[[SqlValue, SqlValue], SqlValue]:
-    """REGEXP of one statement, which asks `check` all the while: one pattern may take a second."""
+    """Return REGEXP for one statement; it calls `check` all the while: one pattern may take a second."""
     searches: dict[str, RegexpSearch] = {}
 
     def found(pattern: SqlValue, text: SqlValue) -> SqlValue:
@@ -244,7 +244,7 @@ _FUNCTIONS: Final[tuple[tuple[str, int, Callable[..., SqlValue]], ...]] = (
 
 
 def add_functions(connection: sqlite3.Connection, check: Callable[[], None]) -> None:
-    """Makes them known there. check: called before each call, and while one works for long; what it raises ends the statement."""
+    """Register the functions. check: called before each call, and while one works for long; what it raises ends the statement."""
     for name, count, function in _FUNCTIONS:
         connection.create_function(name, count, _checked(function, check), deterministic=True)
     connection.create_function("regexp", 2, _checked(_strict(_regexp(check)), check), deterministic=True)

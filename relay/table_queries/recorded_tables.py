@@ -1,7 +1,7 @@
-"""The tables of information_schema that describe the source's tables: of what the relay has recorded of them.
+"""The tables of information_schema that describe the source's tables, from the relay's record of them.
 
-Rows are facts by the columns' names in upper case; a column that stands in none is NULL, or empty where it cannot be. Not
-recorded are defaults, comments, lengths of keys' parts, foreign keys and views.
+Rows are facts by the columns' names in upper case; a column without a fact is NULL, or empty if it cannot be NULL. Defaults,
+comments, lengths of keys' parts, foreign keys and views are not recorded.
 """
 
 import re
@@ -25,7 +25,7 @@ _TIMES: Final = ("datetime", "timestamp", "time")
 
 
 def schemata(tables: Sequence[Table], own: Sequence[str], charset: str, collation: str) -> Iterator[Facts]:
-    """The schemas: `own`, which every server has, and those of the tables."""
+    """Yield the schemas: `own`, which every server has, and those of the tables."""
     for name in sorted({*own, *(table.schema for table in tables)}):
         yield {
             "CATALOG_NAME": _CATALOG,
@@ -37,7 +37,7 @@ def schemata(tables: Sequence[Table], own: Sequence[str], charset: str, collatio
 
 
 def tables_facts(tables: Sequence[Table]) -> Iterator[Facts]:
-    """The source's tables."""
+    """Yield the source's tables."""
     for table in tables:
         collation = next((column.collation for column in table.columns if column.collation), None)
         yield {
@@ -55,7 +55,7 @@ def tables_facts(tables: Sequence[Table]) -> Iterator[Facts]:
 
 
 def columns_facts(tables: Sequence[Table]) -> Iterator[Facts]:
-    """Their columns."""
+    """Yield their columns."""
     for table in tables:
         for number, column in enumerate(table.columns, 1):
             yield {
@@ -78,7 +78,7 @@ def columns_facts(tables: Sequence[Table]) -> Iterator[Facts]:
 
 
 def _type_facts(column: Column) -> Facts:
-    """What the type says of lengths and digits."""
+    """Return the lengths and digits of the type."""
     match = _TYPE.match(column.type)
     if match is None:
         return {"DATA_TYPE": column.type}
@@ -111,7 +111,7 @@ def _type_facts(column: Column) -> Facts:
 
 
 def _key_mark(table: Table, column: str) -> str:
-    """PRI, UNI for the one column of a unique key, MUL for the first of another, as SHOW COLUMNS has it."""
+    """Return PRI, UNI for the one column of a unique key, MUL for the first of another, as in SHOW COLUMNS."""
     if column in table.primary_key:
         return "PRI"
     if any(key.unique and key.columns == (column,) for _name, key in table.keys):
@@ -120,12 +120,12 @@ def _key_mark(table: Table, column: str) -> str:
 
 
 def _keys(table: Table) -> list[tuple[str, Key]]:
-    """The keys in the order that servers show: the primary one, unique ones, others."""
+    """Return the keys in the order that servers show: the primary one, unique ones, others."""
     return sorted(table.keys, key=lambda one: (one[0] != _PRIMARY, not one[1].unique))
 
 
 def statistics_facts(tables: Sequence[Table]) -> Iterator[Facts]:
-    """The parts of their keys."""
+    """Yield the parts of their keys."""
     for table in tables:
         nullable = {column.name for column in table.columns if column.nullable}
         for name, key in _keys(table):
@@ -167,7 +167,7 @@ def _unique_keys(table: Table) -> Iterator[tuple[str, Key, Facts]]:
 
 
 def key_column_usage_facts(tables: Sequence[Table]) -> Iterator[Facts]:
-    """The columns of primary and unique keys."""
+    """Yield the columns of primary and unique keys."""
     for table in tables:
         for _name, key, constraint in _unique_keys(table):
             for place, column in enumerate(key.columns, 1):
@@ -175,7 +175,7 @@ def key_column_usage_facts(tables: Sequence[Table]) -> Iterator[Facts]:
 
 
 def table_constraints_facts(tables: Sequence[Table]) -> Iterator[Facts]:
-    """Primary and unique keys."""
+    """Yield the primary and unique keys."""
     for table in tables:
         for name, _key, constraint in _unique_keys(table):
             kind = "PRIMARY KEY" if name == _PRIMARY else "UNIQUE"
@@ -189,4 +189,4 @@ RECORDED: Final[dict[str, Callable[[Sequence[Table]], Iterator[Facts]]]] = {
     "table_constraints": table_constraints_facts,
     "tables": tables_facts,
 }
-"""Tables of information_schema that are made of the record alone: from its tables to their rows."""
+"""Tables of information_schema that are derived from the record alone: functions from its tables to their rows."""

@@ -1,6 +1,6 @@
 """The tables of performance_schema that show replication: the relay's link to its source, and a replica that applies nothing.
 
-Made of the columns of SHOW SLAVE STATUS by their older names: both show the same.
+They are derived from the columns of SHOW SLAVE STATUS by their older names: both show the same.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -71,7 +71,7 @@ _TIMES_OF_TRANSACTIONS: Final = tuple(
 
 
 def _time(shown: str) -> str:
-    """`250131 23:59:59` as a timestamp."""
+    """Return `250131 23:59:59` as a timestamp."""
     if len(shown) < len("250131 23:59:59"):
         return _NO_TIME
     return f"20{shown[:2]}-{shown[2:4]}-{shown[4:6]} {shown[7:]}.000000"

@@ -1,8 +1,8 @@
-"""Which tables information_schema and performance_schema have, and their columns, as real servers described them.
+"""The tables of information_schema and performance_schema, and their columns, as real servers described them.
 
-A file of `definitions/` is one server: a line is a table, its schema and name first, then its columns, by tabs; a column is
-`NAME KIND LENGTH FLAGS DECIMALS CLASS`: the numbers of a column definition on the wire, the length in characters for text, a
-hyphen where the decimals are not fixed; the class is t for text and b for all else. Made by `python -m tests.corpus.record_tables`.
+A file of `definitions/` is one server: a line is a table, its schema and name first, then its columns, separated by tabs; a column is
+`NAME KIND LENGTH FLAGS DECIMALS CLASS`: the numbers of a column definition on the wire, the length in characters for text, a hyphen
+if the decimals are not fixed; the class is t for text and b for all else. `python -m tests.corpus.record_tables` writes them.
 
 A version that is not among them is shown the tables of the nearest one that is.
 """
@@ -30,7 +30,7 @@ _SMALL_BLOBS: Final = (249, 252)
 
 
 def server_of(facts: SourceFacts) -> str:
-    """The server whose definitions are shown to a client that sees `facts`: the name of a file."""
+    """Return the server whose definitions are shown to a client that sees `facts`: the name of a file."""
     if facts.is_mariadb:
         return "mariadb"
     return "mysql97" if facts.is_mysql_8 else "mysql56"
@@ -38,7 +38,7 @@ def server_of(facts: SourceFacts) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _lines(server: str) -> dict[TableName, str]:
-    """Tables by lower-case name; the lines are read when they are needed. Blocking. Raises: OSError."""
+    """Return the tables by lower-case name; the lines are read when they are needed. Blocking. Raises: OSError."""
     text = (_DIRECTORY / f"{server}.txt").read_text(encoding="utf-8")
     found: dict[TableName, str] = {}
     for line in text.splitlines():
@@ -48,12 +48,12 @@ def _lines(server: str) -> dict[TableName, str]:
 
 
 def table_names(server: str, schema: str) -> list[str]:
-    """The tables of one schema, as that server spells them. Blocking. Raises: OSError."""
+    """Return the tables of one schema, as that server spells them. Blocking. Raises: OSError."""
     return [line.split("\t", 2)[1] for (of, _name), line in _lines(server).items() if of == schema]
 
 
 def table_definition(server: str, table: TableName) -> tuple[AnswerColumn, ...] | None:
-    """The columns of a table; None: that server has none of that name. Blocking. Raises: OSError."""
+    """Return the columns of a table; None: that server has none of that name. Blocking. Raises: OSError."""
     line = _lines(server).get(table)
     if line is None:
         return None
@@ -78,7 +78,7 @@ _KNOWN_FLAGS: Final = ColumnFlag.NOT_NULL | ColumnFlag.UNSIGNED | ColumnFlag.BIN
 
 
 def _column_type(kind: int) -> ColumnType:
-    """The type; sizes of numbers and texts that differ in nothing a client sees are one."""
+    """Return the type; sizes of numbers and texts whose difference no client sees are one."""
     if kind in _SHORT_INTEGERS:
         return ColumnType.LONG
     if kind in _SMALL_BLOBS:

@@ -1,6 +1,6 @@
-"""Answers SELECTs from tables: which tables an account may ask, what is in them, and the SELECT over that, in a thread.
+"""Answers SELECTs from tables: the tables that an account may query, their rows, and the SELECT over them, in a thread.
 
-One statement at a time, by turns of accounts, and one of an admin beside it: each may take a core for two seconds. A table that
+One statement at a time, by turns of accounts, and one of an admin in parallel: each may take a core for two seconds. A table that
 servers have and a relay has nothing of is empty, with its columns: so it is in a server without that feature.
 """
 
@@ -38,17 +38,18 @@ from relay.table_queries.server_tables import SCHEMAS, VIEWS_OF_MYSQL_8, server_
 _INFORMATION, _PERFORMANCE = SCHEMAS
 _TABLES_A_TURN: Final = 50
 _LOOK_S: Final = 0.5
-"""So often it is looked whether anybody waits for rows that the loop is to make."""
+"""The interval in which is checked whether the asker still waits for rows from the loop."""
 _VARIABLES: Final = ("global_variables", "session_variables")
 _OWN_SCHEMAS: Final = (_INFORMATION, "mysql", _PERFORMANCE)
 Answered = TypeVar("Answered")
 OwnRows = Mapping[str, Callable[[], Iterable[Facts]]]
-"""Tables that are the running relay's, by name in lower case: what makes their rows, called on the event loop, and only then."""
+"""The running relay's own tables, by name in lower case: functions that return their rows, called on the event loop, and only when
+needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableAsker:
-    """Who asks, with what it is told of tables that it may not read. `encode`: rows as it reads them."""
+    """The asker, with its refusal for tables that it may not read. `encode`: rows as it reads them."""
 
     facts: SourceFacts
     user: str
@@ -58,23 +59,24 @@ class TableAsker:
 
 
 class TableQueries:
-    """Of one relay. `close` it when nobody asks any more."""
+    """The queries of one relay. `close` it after the last one."""
 
     def __init__(self) -> None:
         self._thread = FairPool(1, "table-queries", kept=1)
 
     def close(self) -> None:
-        """Ends the thread once its statement has noticed that nobody waits for it."""
+        """End the thread once its statement has noticed that its result is not wanted any more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def apart(self, run: Callable[[], Answered]) -> Answered:
-        """What `run` returns or raises, in the same thread. Its work is bounded."""
+        """Return what `run` returns or raises, in the same thread. Its work is bounded."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
     async def answer(
         self, request: QueryTables, asker: TableAsker, own: OwnRows, directory: Path, end: Position | None
     ) -> EncodedRows:
-        """The answer. directory: of the archive's newest generation, where the source's tables are recorded; end: of that archive.
+        """Return the answer. directory: of the archive's newest generation, where the source's tables are recorded; end: of that
+        archive.
 
         Cancelling it ends the statement within milliseconds. Raises: StatementRefused.
         """
@@ -83,7 +85,7 @@ class TableQueries:
         loop = asyncio.get_running_loop()
 
         def run() -> EncodedRows:
-            # Not before its turn: the rows of hundreds of statements that wait would fill the memory.
+            # Not before its turn: the rows of hundreds of waiting statements would fill the memory.
             given = _made_on(loop, wanted, gone) if wanted else {}
             return TableQuery(request, asker, given, directory, end, gone).run()
 
@@ -94,7 +96,8 @@ class TableQueries:
 
 
 def _made_on(loop: asyncio.AbstractEventLoop, wanted: OwnRows, gone: threading.Event) -> dict[str, list[Facts]]:
-    """The rows, which are made on the loop, for a thread. Raises: StatementRefused where nobody waits for them any more."""
+    """Return the rows, which are created on the loop, for a thread. Raises: StatementRefused if the asker does not wait for them any
+    more."""
     made: Future[dict[str, list[Facts]]] = Future()
 
     def make() -> None:
@@ -112,7 +115,7 @@ def _made_on(loop: asyncio.AbstractEventLoop, wanted: OwnRows, gone: threading.E
 
 
 def _check_schema(table: TableName, asker: TableAsker) -> None:
-    """Raises: StatementRefused for a table that is not of one of the schemas that are shown here."""
+    """Check the schema. Raises: StatementRefused for a table that is not of one of the schemas that are shown here."""
     schema, name = table
     if not schema:
         raise no_database()
@@ -147,7 +150,7 @@ class TableQuery:
         self._recorded: dict[TableName, list[Table]] = {}
 
     def run(self) -> EncodedRows:
-        """Raises: StatementRefused."""
+        """Run it. Raises: StatementRefused."""
         try:
             return self._run()
         finally:
@@ -168,7 +171,8 @@ class TableQuery:
         return self._asker.encode(described(selected, request.columns, defined, own_names))
 
     def _check_existence(self, schema: str, table: str) -> None:
-        """Raises: StatementRefused (1049, 1146) for a schema or table that neither a server has of itself nor is recorded."""
+        """Check that it exists. Raises: StatementRefused (1049, 1146) for a schema or table that neither a server has of itself nor
+        is recorded."""
         if any((one.schema.lower(), one.name.lower()) == self._request.named for one in self._tables()):
             return
         self._request = replace(self._request, named=("", ""))
@@ -221,7 +225,7 @@ class TableQuery:
         return ()
 
     def _views(self) -> Iterator[Facts]:
-        """The tables of information_schema and performance_schema themselves."""
+        """Yield the tables of information_schema and performance_schema themselves."""
         for schema in SCHEMAS:
             for name in table_names(self._server, schema):
                 yield {
@@ -236,7 +240,7 @@ class TableQuery:
                 }
 
     def _views_columns(self) -> Iterator[Facts]:
-        """Their columns."""
+        """Yield their columns."""
         for schema in SCHEMAS:
             for name in table_names(self._server, schema):
                 for number, column in enumerate(table_definition(self._server, (schema, name.lower())) or (), 1):
@@ -257,7 +261,8 @@ class TableQuery:
                     }
 
     def _tables(self) -> list[Table]:
-        """The source's tables as they are recorded for the archive's end, at least those that are named; nothing where nothing is."""
+        """Return the source's tables as they are recorded for the archive's end, at least those that are named; none without a
+        record."""
         named = self._request.named
         if named not in self._recorded:
             self._recorded[named] = []
@@ -268,7 +273,7 @@ class TableQuery:
         return self._recorded[named]
 
     def _forget(self) -> None:
-        """Lets the tables go a few at a time: many at once would hold the loop up."""
+        """Free the tables a few at a time: many at once would hold the loop up."""
         for tables in self._recorded.values():
             while tables:
                 del tables[-_TABLES_A_TURN:]
@@ -276,7 +281,7 @@ class TableQuery:
 
 
 def _nothing(column: AnswerColumn) -> Value:
-    """What stands where nothing is known: NULL, or what is empty where there cannot be one."""
+    """Return the value for an unknown fact: NULL, or an empty one if the column cannot be NULL."""
     if not column.flags & ColumnFlag.NOT_NULL:
         return None
     return "" if column.is_text else 0

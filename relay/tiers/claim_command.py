@@ -27,7 +27,7 @@ from relay.tiers.tier_setup import bucket_store, key_ring
 
 @dataclass(frozen=True, slots=True)
 class PlaceContent:
-    """owner: None: nothing says so. binlogs: whole ones that are there, by key; unknown: those that this archive does not hold."""
+    """owner: None: nothing names it. binlogs: whole ones that are there, by key; unknown: those that this archive does not contain."""
 
     owner: ArchiveObject | None
     binlogs: Sequence[str]
@@ -35,7 +35,7 @@ class PlaceContent:
 
 
 def claim(config: Config, owner: str | None, *, as_json: bool) -> None:
-    """Says whose place it is; owner: the uuid that is written there, or "nobody": it becomes this archive's.
+    """Print the owner of the place; owner: the uuid that is written there, or "nobody": the place becomes this archive's.
 
     Raises: CommandFailed; MirrorRefused; KeyUnreadable; ObjectStoreError.
     """
@@ -73,7 +73,7 @@ def _content(store: ObjectStore, root: Path) -> PlaceContent:
 
 
 def _may_take(store: ObjectStore, uuid: str, found: ArchiveObject | None, owner: str) -> None:
-    """Raises: CommandFailed."""
+    """Check that the place may be taken. Raises: CommandFailed."""
     written = NOBODY if found is None else found.archive
     if owner != written:
         raise CommandFailed(f"{store.url()} is of {written}, not of {owner}. Nothing was changed.")

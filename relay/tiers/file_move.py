@@ -1,9 +1,9 @@
 """The steps of a move, each durable before the next begins.
 
     hot -> cold      NAME.zst.tmp written, synced, read back -> NAME.zst -> NAME.place   | the loop takes it over | NAME removed
-    cold -> object   uploaded with what stands beside it, read back -> NAME.place        | the loop takes it over | NAME.zst removed
+    cold -> object   uploaded with its indexes, read back -> NAME.place        | the loop takes it over | NAME.zst removed
 
-A start after a crash finds the old one still there, and takes the move back (`relay.archive.recovery.placed_files`).
+A start after a crash finds that the old one still exists, and takes the move back (`relay.archive.recovery.placed_files`).
 """
 
 import contextlib
@@ -43,8 +43,8 @@ _NOT_UPLOADED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MovedFile:
-    """What is to be known of a file that moves. `directory`: of its generation; `row`, `gtids`: as in the catalog, for NAME.place.
-    `of`: archive and generation that it is of."""
+    """The facts about a file that moves. `directory`: of its generation; `row`, `gtids`: as in the catalog, for NAME.place. `of`: its
+    archive and generation."""
 
     directory: Path
     name: str
@@ -56,15 +56,16 @@ class MovedFile:
 
     @property
     def path(self) -> Path:
-        """Of the binlog while it is on the disk as it was received."""
+        """The path of the binlog while it is on the disk as it was received."""
         return self.directory / self.name
 
 
 class FileMover:
     """Blocking: for one thread. root: the archive's directory, which keys in the bucket are relative to.
 
-    means: whose packer is closed by whoever made it. stop: ends a move between two frames by CopyStopped. ownership: of the place in
-    the bucket; None: nobody else can write there. beside_mirror: which writes the notes in the bucket, as its manifest lists them.
+    means: its packer is closed by its creator. stop: ends a move between two frames by CopyStopped. ownership: of the place in the
+    bucket; None: no other process can write there. beside_mirror: the mirror writes the notes in the bucket, as its manifest lists
+    them.
     """
 
     def __init__(
@@ -82,18 +83,19 @@ class FileMover:
         self._means = means
         self._keys = means.keys
         self.packing = SealedPacking(means)
-        """Its room is to be given back after each move."""
+        """The packing, whose room must be given back after each move."""
         self._store = store
         self._stop = stop
         self._ownership = ownership
         self._beside_mirror = beside_mirror
         self._busy_since = 0.0
-        """By the monotonic clock; 0: nobody else was met in the bucket."""
+        """The time, by the monotonic clock, since which another process is in the bucket; 0: none was met."""
 
     def hold_place(self) -> None:
-        """Before the bucket is changed: nobody else writes there, and no other archive is there.
+        """Ensure, before the bucket is changed, that no other process writes there, and no other archive is there.
 
-        Raises: PlaceRefused, ObjectStoreError; CopyStopped while one may be there that was killed: it is free within a minute.
+        Raises: PlaceRefused, ObjectStoreError; CopyStopped while the place may belong to a killed process: it is free within a
+        minute.
         """
         if self._ownership is None or self._store is None:
             return
@@ -110,8 +112,8 @@ class FileMover:
 
     @contextlib.contextmanager
     def _kept_place(self) -> Iterator[None]:
-        """The place stays this process's while it is entered. Raises at the end: CopyStopped where it was another one's meanwhile,
-        which may have written what was written here; else as `hold_place`."""
+        """Keep the place during the block. Raises at the end: CopyStopped if it was another process's meanwhile, which may have
+        overwritten what was written here; else as `hold_place`."""
         if self._ownership is None or self._store is None:
             yield
             return
@@ -131,16 +133,16 @@ class FileMover:
         return PlaceRefused(str(error), url=store.url())
 
     def key_of(self, path: Path) -> str:
-        """What a file of the archive is called in the bucket."""
+        """Return the key of a file of the archive in the bucket."""
         return path.relative_to(self._root).as_posix()
 
     def pack(
         self, file: MovedFile, *, urgent: bool = False, becomes_urgent: Callable[[], bool] = lambda: False
     ) -> tuple[FilePlace, float]:
-        """hot -> cold, up to NAME.place; and for how many seconds packing paused for others.
+        """Move hot -> cold, up to NAME.place; return also for how many seconds packing paused for others.
 
-        becomes_urgent: true of a file that was not: it has to be begun anew, by CopyStopped.
-        Raises: CopyFailed, CopyStopped, OSError. Then nothing is left of it.
+        becomes_urgent: true for a file that was not urgent: it must be restarted, by CopyStopped. Raises: CopyFailed, CopyStopped,
+        OSError. Then nothing is left of it.
         """
 
         def stop() -> bool:
@@ -155,15 +157,15 @@ class FileMover:
         return place, copy.paused_s
 
     def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
-        """cold -> object, up to NAME.place. Raises: CopyFailed, CopyStopped, OSError, ObjectStoreError.
+        """Move cold -> object, up to NAME.place. Raises: CopyFailed, CopyStopped, OSError, ObjectStoreError.
 
-        A whole copy that is there already, the mirror's, is what the file becomes: nothing is written over it.
+        A whole copy that exists already, the mirror's, becomes the file: nothing is written over it.
         """
         assert self._store is not None
         self.hold_place()
         with self._kept_place():  # a large one takes longer than the place stays this process's
             copy, place = self._uploaded(file, place)
-        # All that took its time: another process may be the one that writes there by now.
+        # All of that took time: another process may be the writer there by now.
         self.hold_place()
         moved = replace(copy or place, tier=Tier.OBJECT)
         if not self._beside_mirror:
@@ -174,7 +176,7 @@ class FileMover:
         return moved
 
     def _uploaded(self, file: MovedFile, place: FilePlace) -> tuple[FilePlace | None, FilePlace]:
-        """The whole copy that was there already, or None; and what was uploaded."""
+        """Return the whole copy that existed already, or None; and what was uploaded."""
         assert self._store is not None
         stored = file.path.with_name(place.stored_name)
         key, copy = self.key_of(stored), self._whole_copy(file, place)
@@ -192,12 +194,13 @@ class FileMover:
         return copy, place
 
     def drop(self, file: MovedFile, moved_to: FilePlace) -> None:
-        """Removes the old one, once everybody knows the new one. Raises: OSError."""
+        """Remove the old file, once all readers know the new one. Raises: OSError."""
         self._layer.unlink(file.path if moved_to.tier is Tier.COLD else file.path.with_name(moved_to.stored_name))
         self._layer.sync_directory(file.directory)
 
     def take_back(self, file: MovedFile, moved_to: FilePlace, old: FilePlace | None) -> None:
-        """The move is not wanted any more, and its file is there, as `old` says: what it made goes. Raises: OSError."""
+        """Take back a move that is not wanted any more, whose file is there, as `old` says: what it created is removed. Raises:
+        OSError."""
         if moved_to.tier is Tier.COLD:
             self._layer.unlink(place_path(file.path))
             self._layer.unlink(file.path.with_name(moved_to.stored_name))
@@ -216,7 +219,8 @@ class FileMover:
         return found
 
     def _whole_copy(self, file: MovedFile, place: FilePlace) -> FilePlace | None:
-        """The bucket's copy of the file under the name that it gets there, if all of it is what was archived; None: there is none."""
+        """Return the bucket's copy of the file under the name that it gets there, if all of it is what was archived; None: there is
+        none."""
         assert self._store is not None
         try:
             # The mirror's has a line more, which binds it.
@@ -228,7 +232,7 @@ class FileMover:
             found = self._content(StoredObject(self._store, key), file, noted)
         except (ObjectMissing, ObjectDamaged, ValueError, PackedError):
             return None
-        # Whoever writes to the bucket makes another binlog with the same CRC32; with the same SHA-256 nobody does.
+        # An attacker with write access to the bucket can forge another binlog with the same CRC32, but not with the same SHA-256.
         is_whole = found.sha256 == self._plain_sha256(file, place) and found.stored_digest == noted.digest
         there = replace(noted, plain_bytes=file.end, key_id=found.key_id, end_digest=found.end_digest)
         return there if is_whole else None
@@ -242,7 +246,7 @@ class FileMover:
         return True
 
     def _plain_sha256(self, file: MovedFile, place: FilePlace) -> str:
-        """Of the binlog, by the packed file on the disk. Raises: PackedError; OSError."""
+        """Return the SHA-256 of the binlog, by the packed file on the disk. Raises: PackedError; OSError."""
         stored = file.path.with_name(place.stored_name)
         must = is_encrypted_name(stored.name)
         with StoredFile.open(self._layer, stored) as source:
@@ -251,7 +255,8 @@ class FileMover:
         return f"sha256:{packed.facts.sha256}"
 
     def _sound(self, file: MovedFile, place: FilePlace) -> FilePlace:
-        """What is packed on the disk, read before anything is uploaded of it. Raises: CopyFailed where it is not the binlog."""
+        """Return the packed file on the disk, which is read before anything of it is uploaded. Raises: CopyFailed if it is not the
+        binlog."""
         stored = file.path.with_name(place.stored_name)
         reached = 0
 

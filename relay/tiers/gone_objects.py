@@ -1,6 +1,6 @@
-"""What was purged on the disk goes from the bucket too: NAME.gone names it until that is done.
+"""The removal from the bucket of what was purged on the disk: NAME.gone names it until that is done.
 
-Where the bucket is the mirror's, it is the archive's second copy, and what was purged stays there: only NAME.gone goes.
+If the bucket is the mirror's, it is the archive's second copy, and what was purged stays there: only NAME.gone is removed.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_facts import PACKED_SUFFIXES
 
 OBJECT_SUFFIXES: Final = (*PACKED_SUFFIXES, *BESIDE_SUFFIXES)
-"""Of the objects that a binlog has."""
+"""The suffixes of the objects that a binlog has."""
 
 
 def gone_names(layer: FileLayer, directory: Path) -> list[str]:
-    """The purged binlogs that a bucket may still have. Raises: OSError."""
+    """Return the purged binlogs that a bucket may still have. Raises: OSError."""
     return sorted(name.removesuffix(GONE_SUFFIX) for name in layer.names(directory) if name.endswith(GONE_SUFFIX))
 
 
 def all_gone(layer: FileLayer, root: Path) -> list[tuple[Path, str]]:
-    """Those of all generations, also of such as were purged as a whole, with their directories. Blocking. Raises: OSError."""
+    """Return those of all generations, also of such as were purged as a whole, with their directories. Blocking. Raises: OSError."""
     directories = [generation_path(root, number) for number in generation_numbers(layer.listed(root).directories)]
     return [(directory, name) for directory in directories for name in gone_names(layer, directory)]
 
@@ -31,9 +31,9 @@ def all_gone(layer: FileLayer, root: Path) -> list[tuple[Path, str]]:
 def remove_gone(
     layer: FileLayer, directory: Path, key_of: Callable[[Path], str], store: ObjectStore | None, name: str
 ) -> bool:
-    """Removes the objects of one, then NAME.gone; whether that is done. Blocking. Raises: OSError, ObjectStoreError.
+    """Remove the objects of one, then NAME.gone; return whether that is done. Blocking. Raises: OSError, ObjectStoreError.
 
-    Without a bucket only that is done of which nothing was ever there.
+    Without a bucket it is done only for a binlog that was never there.
     """
     path = directory / (name + GONE_SUFFIX)
     if store is not None:
@@ -44,7 +44,7 @@ def remove_gone(
 
 
 def forget_gone(layer: FileLayer, directory: Path, name: str) -> bool:
-    """Removes NAME.gone alone, as the mirror's bucket keeps what is purged. Blocking. Raises: OSError."""
+    """Remove NAME.gone alone, as the mirror's bucket keeps what is purged. Blocking. Raises: OSError."""
     layer.unlink(directory / (name + GONE_SUFFIX))
     layer.sync_directory(directory)
     return True

@@ -1,4 +1,5 @@
-"""Whether a file must be packed now, whoever is disturbed: it has waited long enough, or the disk has little room."""
+"""The decision that a file must be packed now, even if that slows other work: it has waited long enough, or the disk has little
+room."""
 
 import contextlib
 import time
@@ -10,7 +11,7 @@ from relay.archive.storage.files import FileLayer
 
 LONGEST_WAIT_S: Final = 86400.0
 LEAST_FREE_SHARE: Final = 0.1
-"""Of the file system: with less room than that it is urgent."""
+"""The share of the file system below which free room makes packing urgent."""
 
 
 class PackingUrgency:
@@ -23,12 +24,12 @@ class PackingUrgency:
         self._since: dict[tuple[int, str], float] = {}
 
     def wait(self, due: Iterable[tuple[int, str]]) -> None:
-        """These files are to be packed, by the numbers of their generations and their names, and no others."""
+        """Note that these files must be packed, by the numbers of their generations and their names, and no others."""
         now = self._clock()
         self._since = {file: self._since.get(file, now) for file in due}
 
     def is_urgent(self, generation: int, name: str) -> bool:
-        """Whether this one is packed without giving way."""
+        """Return whether this one is packed without yielding to other work."""
         if self._clock() - self._since.get((generation, name), self._clock()) >= LONGEST_WAIT_S:
             return True
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""Whether packed binlogs are what was archived, on the disk and in the bucket, and whether a move or a purge has left something.
+"""The check whether packed binlogs are what was archived, on the disk and in the bucket, and for leftovers of a move or a purge.
 
-Beside `archive verify`, also while the relay runs: it then finds nothing that is on its way.
+It accompanies `archive verify`, also while the relay runs: it then reports nothing that is in progress.
 """
 
 import sqlite3
@@ -37,10 +37,10 @@ Progress = Callable[[str, int], None]
 
 
 class TierCheck:
-    """Of one generation. Blocking. root: the archive's directory; store: None: no bucket is asked; keys: None: encrypted files are
-    compared as they are stored.
+    """The check of one generation. Blocking. root: the archive's directory; store: None: no bucket is contacted; keys: None:
+    encrypted files are compared as they are stored.
 
-    alone: no relay has the archive open: what a move or a purge has left is looked for too. cure: and removed.
+    alone: no relay has the archive open: leftovers of a move or a purge are looked for too. cure: and removed.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TierCheck:
         self._layer = layer or FileLayer()
 
     def run(self, on_progress: Progress | None = None) -> Iterator[ArchiveFinding]:
-        """What is wrong; nothing where the catalog cannot be read, which is a finding of its own. Raises: OSError."""
+        """Yield what is wrong; nothing if the catalog cannot be read, which is a finding of its own. Raises: OSError."""
         names = self._layer.names(self._directory)
         try:
             files = list_archive(self._directory)
@@ -81,7 +81,7 @@ class TierCheck:
         yield from self._left_on_disk(files, names)
         yield from self._gone()
 
-    # --- what is packed ----------------------------------------------------------------------------------------------
+    # --- packed files ------------------------------------------------------------------------------------------------
 
     def _check(self, file: ArchivedFile, place: FilePlace) -> Iterator[ArchiveFinding]:
         noted: FilePlace | None = place
@@ -126,13 +126,13 @@ class TierCheck:
         return StoredObject(self._store, key, self._store.head(key).size)
 
     def _check_bytes(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
-        """All stored bytes, and all plain ones where their key is there."""
+        """Check all stored bytes, and all plain ones if their key is available."""
         where = self._where(place)
         for finding in check_stored(source, file, place, self._keys, lambda offset: 0, where=where):
             yield finding if finding.boundary is None else replace(finding, advice=_LOST)
 
     def _check_end(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
-        """What stands behind the frames, by which another packed file of the same size is told."""
+        """Check what follows the frames, which distinguishes another packed file of the same size."""
         must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
         try:
             PackedFile.open(source, file.name, self._keys, must_be_encrypted=must, end_digest=end_digest)
@@ -149,7 +149,7 @@ class TierCheck:
             return self._store.url(self._key(place.stored_name))
         return place.stored_name
 
-    # --- what is left ------------------------------------------------------------------------------------------------
+    # --- leftovers ---------------------------------------------------------------------------------------------------
 
     def _left_on_disk(self, files: Sequence[ArchivedFile], names: Sequence[str]) -> Iterator[ArchiveFinding]:
         cold = {file.place.stored_name for file in files if file.place is not None and file.place.tier is Tier.COLD}

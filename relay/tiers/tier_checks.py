@@ -1,4 +1,4 @@
-"""What `binlog-relay archive verify` looks at where binlogs are packed, in all generations."""
+"""The checks of `binlog-relay archive verify` for packed binlogs, in all generations."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ class TierChecks:
 
 @contextmanager
 def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierChecks]:
-    """With `cure` nobody else opens the archive while it is entered.
+    """Return the checks. With `cure` no other process opens the archive during the block.
 
     Raises: ArchiveError: keys or credentials cannot be read; cure, and a relay runs, or the bucket is another archive's.
     """
@@ -51,7 +51,7 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierCheck
                 raise ArchiveError(f"{error} A running relay cures by itself") from error
     alone = lock >= 0
     if alone and not cure:
-        os.close(lock)  # a relay may start while it is only looked
+        os.close(lock)  # a relay may start during a check that only reads
         lock = -1
     if cure and store is not None:
         try:
@@ -74,7 +74,7 @@ def tier_checks(config: Config, *, deep: bool, cure: bool) -> Iterator[TierCheck
 
 
 def _hold_place(root: Path, store: ObjectStore, *, is_whole: bool) -> None:
-    """Nobody else's archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
+    """Ensure that no other archive is in the bucket. Raises: ArchiveError; MirrorRefused; ObjectStoreError."""
     try:
         uuid = read_file(root / UUID_NAME).decode("ascii").strip()
     except OSError as error:

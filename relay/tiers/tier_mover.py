@@ -1,9 +1,9 @@
-"""Moves the files of the mirror as `[archive.tiers]` says, one after the other, in a thread of low priority; a process packs them.
+"""Moves the files of the mirror by `[archive.tiers]`, one after the other, in a thread of low priority; a process packs them.
 
     every 2 s        rules -> what is due -> step of a move in the thread -> the loop takes it over -> the old one is removed
-    bucket away      the same again after a pause that grows to 10 minutes; told once in log and ledger, and once when it is back
+    bucket away      the same again after a pause that grows to 10 minutes; reported once in log and ledger, and once when it is back
 
-A view's own files are not moved: they can be made again, and a view is rebuilt by removing its directory.
+A view's own files are not moved: they can be rebuilt, and a view is rebuilt by removing its directory.
 """
 
 import asyncio
@@ -55,13 +55,13 @@ log = structlog.get_logger(__name__)
 
 _PASS_S: Final = 2.0
 _SHARE: Final = 100.0
-"""To find out what is due takes at most one of so many parts of the thread's time."""
+"""Determining what is due takes at most one of so many parts of the thread's time."""
 _FIRST_PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 600.0
 _END_S: Final = 5.0
 _DISK_AGAIN_S: Final = 60.0
 _FILE_AGAIN_S: Final = 3600.0
-"""When a file that could not be moved for a reason of its own is tried again."""
+"""The time after which a file that could not be moved for a reason of its own is retried."""
 BUCKET_FAILS: Final = "bucket_fails"
 BUCKET_BACK: Final = "bucket_back"
 MOVE_FAILED: Final = "move_failed"
@@ -74,7 +74,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class OwnBucket:
-    """What a relay has with its bucket. stop: the store has the same, it ends its tries. ownership: nobody else writes there.
+    """The relay's bucket. stop: shared with the store, it ends its tries. ownership: no other process writes there.
 
     keeps_purged: it is the mirror's, in which what is purged stays.
     """
@@ -85,9 +85,9 @@ class OwnBucket:
 
 
 class TierMover:
-    """`begin`, then `close`; on the event loop, but for the moves themselves.
+    """`begin`, then `close`; on the event loop, except for the moves themselves.
 
-    stays_from: the first file, by the numbers of generation and file, that somebody wants where it is, with all behind it.
+    stays_from: the first file, by the numbers of generation and file, that must stay where it is, with all after it.
     """
 
     def __init__(
@@ -125,20 +125,20 @@ class TierMover:
         self._wake = asyncio.Event()
         self._plan_s = 0.0
         self._looked_for_gone = -1
-        """How many bytes had been purged when it was looked for what has to go from the bucket."""
+        """The number of purged bytes at the last search for objects that must be removed from the bucket."""
         self._bucket_failures = 0
         self._bucket_again_s = 0.0
-        """By the monotonic clock."""
+        """The time of the next attempt, by the monotonic clock."""
         self._disk_again_s = 0.0
         self._file_again_s: dict[tuple[int, str], float] = {}
         self._told: set[tuple[str, str]] = set()
 
     def begin(self) -> None:
-        """Starts it."""
+        """Start it."""
         self._task = begin_task(self._run(), "the mover of binlogs between tiers")
 
     async def close(self) -> None:
-        """Ends it between two frames; what is half moved is taken back at the next start, or moved again.
+        """End it between two frames; a half-finished move is taken back at the next start, or repeated.
 
         A call to the bucket that hangs is not waited for: when it returns nothing more is done.
         """
@@ -159,7 +159,7 @@ class TierMover:
     # --- a pass ------------------------------------------------------------------------------------------------------
 
     async def run_once(self) -> None:
-        """All moves that are due, and all that has to go from the bucket. What cannot be moved is told, and tried again later."""
+        """Do all moves that are due, and all removals from the bucket. What cannot be moved is reported, and retried later."""
         await self._remove_gone()
         moved = True
         while moved and not self._stopping.is_set():
@@ -175,7 +175,7 @@ class TierMover:
         self.status.last_pass = time.time()
 
     async def _due(self) -> list[tuple[Generation, ArchivedFile, Tier]]:
-        """The moves that the rules want now. With 100,000 files that is no work for the loop."""
+        """Return the moves that the rules want now. With 100,000 files that is too much work for the loop."""
         snapshot = [(generation, tuple(generation.files)) for generation in self._archive.all]
         stays_from = self._stays_from()
         began = time.monotonic()
@@ -186,7 +186,7 @@ class TierMover:
     def _plan(
         self, snapshot: Sequence[tuple[Generation, Sequence[ArchivedFile]]], stays_from: Place | None
     ) -> list[tuple[Generation, ArchivedFile, Tier]]:
-        """In the thread."""
+        """Return the plan, in the thread."""
         now = time.time()
         numbered = [(generation.number, files) for generation, files in snapshot]
         timed = held_files_of(numbered, now)
@@ -199,7 +199,7 @@ class TierMover:
             for (generation, file), held in zip(places, timed, strict=True)
         ]
         self._count(files)
-        # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
+        # While the source is silent no file ages, and a wrong clock moves nothing.
         moves = wanted_moves(files, self._rules, min(now, newest_event_time(numbered)))
         self.status.waiting_files = len(moves)
         self._urgency.wait((move.file.generation, move.file.name) for move in moves if move.to is Tier.COLD)
@@ -207,7 +207,7 @@ class TierMover:
         return [(*by_place[move.file.generation, move.file.name], move.to) for move in moves]
 
     def _is_free(self, generation: Generation, file: ArchivedFile) -> bool:
-        """Whether it may move at all."""
+        """Return whether it may move at all."""
         return (
             file.sealed
             and generation.file(file.name) is file
@@ -219,14 +219,14 @@ class TierMover:
         )
 
     def _waits(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
-        """Whether it is too early for another try."""
+        """Return whether it is too early for another try."""
         now = time.monotonic()
         if to is Tier.OBJECT and (self._store is None or now < self._bucket_again_s):
             return True
         return now < self._disk_again_s or now < self._file_again_s.get((generation.number, file.name), 0.0)
 
     async def _try(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
-        """Whether it was moved."""
+        """Try the move; return whether it was done."""
         self.status.state = f"{file.name} -> {to}"
         try:
             try:
@@ -252,7 +252,7 @@ class TierMover:
     # --- a move ------------------------------------------------------------------------------------------------------
 
     async def _move(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
-        """Whether it was wanted to the end."""
+        """Do the move; return whether it was wanted to the end."""
         began = time.monotonic()
         old = file.place
         root, number = self._archive.directory, generation.number
@@ -270,7 +270,7 @@ class TierMover:
             place = await self._in_thread(lambda: self._mover.upload(moved, old))
             self._bucket_answers()
         if generation.file(file.name) is not file:
-            # It was purged meanwhile, and the purge did not see what was made since.
+            # It was purged meanwhile, and the purge did not see the files that were created since.
             await self._in_thread(lambda: remove_files(self._layer, generation.directory, [file.name]))
             self._looked_for_gone = -1
             return False
@@ -295,7 +295,7 @@ class TierMover:
     async def _remove_gone(self) -> None:
         purged = self._archive.purged_bytes
         if purged == self._looked_for_gone and not self.status.gone_files:
-            return  # a directory of 100,000 files is not looked through for nothing
+            return  # a directory of 100,000 files is not searched in vain
         try:
             gone = await self._in_thread(partial(all_gone, self._layer, self._archive.directory))
         except OSError as error:
@@ -323,7 +323,7 @@ class TierMover:
                 self._bucket_answers()
 
     def _gone(self, directory: Path, name: str) -> bool:
-        """In the thread: whether nothing is left to do."""
+        """Remove a purged binlog, in the thread; return whether nothing is left to do."""
         if self._keeps_purged:
             return forget_gone(self._layer, directory, name)
         self._mover.hold_place()
@@ -332,7 +332,7 @@ class TierMover:
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
-    # --- what fails --------------------------------------------------------------------------------------------------
+    # --- failures ----------------------------------------------------------------------------------------------------
 
     def _bucket_failed(self, error: ObjectStoreError) -> None:
         self._bucket_failures += 1
@@ -361,7 +361,7 @@ class TierMover:
         self.status.failure = f"{file.name}: {what}"
         if isinstance(error, CopyFailed):
             self._file_again_s[generation.number, file.name] = time.monotonic() + _FILE_AGAIN_S
-        else:  # a disk that is full is so for every file
+        else:  # a full disk is full for every file
             self._disk_again_s = time.monotonic() + _DISK_AGAIN_S
         if (file.name, what) in self._told:
             return
@@ -379,7 +379,7 @@ class TierMover:
 
 
 def _moved_file(root: Path, directory: Path, file: ArchivedFile, generation: int) -> MovedFile:
-    """With what the catalog says of its GTIDs, which nobody could read from a packed file at once. root: of the archive. Blocking.
+    """Return the file with its GTIDs by the catalog, which cannot be read quickly from a packed file. root: of the archive. Blocking.
 
     Raises: CopyFailed.
     """

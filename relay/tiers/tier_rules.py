@@ -1,7 +1,7 @@
-"""Which files move now: a function of facts, without a clock, a disk or a bucket.
+"""The files that move now: a function of facts, without a clock, a disk or a bucket.
 
-1. to the bucket: packed files older than object_after, and the oldest ones while they take more than cold_bytes
-2. packed: files older than cold_after (or object_after), and the oldest ones while those that are not packed have more than hot_bytes
+1. To the bucket: packed files older than object_after, and the oldest ones while they take more than cold_bytes.
+2. Packed: files older than cold_after (or object_after), and the oldest ones while those that are not packed have more than hot_bytes.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class TierRules:
 
     @classmethod
     def of(cls, section: TiersSection) -> "TierRules":
-        """What the section says."""
+        """Return the rules of the section."""
         return cls(
             cold_after_s=None if section.cold_after is None else time_s(section.cold_after),
             hot_bytes=None if section.hot_bytes is None else size_bytes(section.hot_bytes),
@@ -34,8 +34,8 @@ class TierRules:
 
 @dataclass(frozen=True, slots=True)
 class TierFile:
-    """A file. `time`: of its newest event, Unix seconds; 0: not known, which no rule of age moves. `may_move`: it is sealed, sound, and
-    nobody keeps it where it is."""
+    """A file. `time`: of its newest event, Unix seconds; 0: unknown, which no rule of age moves. `may_move`: it is sealed, sound, and
+    nothing keeps it where it is."""
 
     generation: int
     name: str
@@ -48,19 +48,20 @@ class TierFile:
 
 @dataclass(frozen=True, slots=True)
 class WantedMove:
-    """A file, and where it goes: one step, hot to cold or cold to object."""
+    """A file, and its target: one step, hot to cold or cold to object."""
 
     file: TierFile
     to: Tier
 
 
 def wanted_moves(files: Sequence[TierFile], rules: TierRules, now: float) -> list[WantedMove]:
-    """The moves that are due, those that free the disk first, each kind the oldest first. files: of one archive, the oldest first.
+    """Return the moves that are due, those that free the disk first, each kind the oldest first. files: of one archive, the oldest
+    first.
 
     `now`: from which age is counted back.
     """
     objects = _due(files, Tier.COLD, rules.object_after_s, rules.cold_bytes, lambda file: file.stored_bytes, now)
-    # What goes to the bucket by its age is packed for it, whatever else packs.
+    # A file that goes to the bucket by its age is packed for it, whatever else packs.
     ages = [age for age in (rules.cold_after_s, rules.object_after_s) if age is not None]
     cold = _due(files, Tier.HOT, min(ages, default=None), rules.hot_bytes, lambda file: file.plain_bytes, now)
     return [WantedMove(file, Tier.OBJECT) for file in objects] + [WantedMove(file, Tier.COLD) for file in cold]

@@ -28,7 +28,7 @@ _CORRECT: Final = "Correct [archive] in relay.toml: docs/TIERS.md."
 
 
 def key_ring(section: ArchiveSection) -> KeyRing | None:
-    """The keys of packed files; None: there are none. Reads files. Raises: KeyUnreadable."""
+    """Return the keys of packed files; None: there are none. It reads files. Raises: KeyUnreadable."""
     encryption = section.encryption
     if encryption is None:
         return None
@@ -36,7 +36,8 @@ def key_ring(section: ArchiveSection) -> KeyRing | None:
 
 
 def bucket_store(section: ArchiveSection, *, many_ask: bool = False) -> ObjectStore | None:
-    """The bucket; None: there is none. Reads credentials, and asks nobody. many_ask: see `ObjectStore`. Raises: StoreRefused."""
+    """Return the bucket; None: there is none. It reads credentials, and contacts nothing. many_ask: as in `ObjectStore`. Raises:
+    StoreRefused."""
     return None if section.bucket is None else ObjectStore(section.bucket.options(), many_ask=many_ask)
 
 
@@ -48,8 +49,8 @@ def tier_mover(
     token: str,
     room: PackingRoom | None = None,
 ) -> TierMover | None:
-    """None: nothing is to be moved, and nothing has to go from a bucket. uuid, token: of the relay and of this process, as those who
-    write to the bucket. room: of the archive's disk. Raises: KeyUnreadable, StoreRefused."""
+    """Return the mover; None: nothing must be moved, nor removed from a bucket. uuid, token: of the relay and of this process, as
+    writers to the bucket. room: of the archive's disk. Raises: KeyUnreadable, StoreRefused."""
     if section.tiers is None and section.bucket is None:
         return None
     rules = TierRules() if section.tiers is None else TierRules.of(section.tiers)
@@ -73,7 +74,7 @@ def tier_mover(
 
 
 def reading_layer(section: ArchiveSection, root: Path) -> TieredLayer:
-    """How the binlogs of the archive in `root` are read, packed ones too. Blocking. Raises: ArchiveUnavailable."""
+    """Return the access to the binlogs of the archive in `root`, packed ones too. Blocking. Raises: ArchiveUnavailable."""
     tiers = section.tiers or TiersSection()
     try:
         ring, store = key_ring(section), bucket_store(section, many_ask=True)
@@ -86,7 +87,7 @@ def reading_layer(section: ArchiveSection, root: Path) -> TieredLayer:
 
 
 def note_reading(section: ArchiveSection, root: Path) -> None:
-    """Leaves in the archive how it is read, for commands and jobs. Blocking. Raises: OSError."""
+    """Store in the archive how it is read, for commands and jobs. Blocking. Raises: OSError."""
     bucket = None if section.bucket is None else section.bucket.options()
     encryption = section.encryption
     note_tiers(root, bucket, [] if encryption is None else [key.source() for key in encryption.keys])

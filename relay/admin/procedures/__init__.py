@@ -1,1 +1,1 @@
-"""Answers to CALL binlog_relay.NAME(...): what no server has a statement for."""
+"""Answers to CALL binlog_relay.NAME(...), for which no server has a statement."""

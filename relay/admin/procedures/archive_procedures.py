@@ -22,8 +22,8 @@ async def repair(
     copies: Callable[[int], Sequence[FileOrigin]],
     request: RepairFiles,
 ) -> Rows:
-    """What became of each file, a line each; none where nothing is known to be damaged. copies: of a generation, where is looked for
-    what the source does not give. Raises: StatementRefused."""
+    """Return the outcome for each file, a line each; none if no damage is known. copies: of a generation, the places to look for what
+    the source does not supply. Raises: StatementRefused."""
     generation = archive.current
     try:
         origins = [origin_of(source), *await asyncio.to_thread(copies, generation.number)]
@@ -35,7 +35,7 @@ async def repair(
 
 
 def scrub(work: Scrub | None) -> Rows:
-    """How much is read now. Raises: StatementRefused."""
+    """Return how much is read now. Raises: StatementRefused."""
     if work is None:
         raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, "There is no archive to check here")
     count = work.hurry()

@@ -1,4 +1,4 @@
-"""CALL binlog_relay.accept_gap(): the archive goes on behind a gap in the source's binlogs, as somebody has decided."""
+"""CALL binlog_relay.accept_gap(): the archive continues after a gap in the source's binlogs, by an operator's decision."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
@@ -19,13 +19,13 @@ class GapAcceptor(Protocol):
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """Raises: StatementRefused."""
+        """Accept the gap. Raises: StatementRefused."""
 
 
 async def accept_gap(
     source: GapAcceptor, request: AcceptGap, connected: Iterable[ClientStatus], newest: int, *, by: str
 ) -> Rows:
-    """What is missing, what the source has lost and who has it, a line each. newest: number of the generation that is written.
+    """Return what is missing, what the source has lost and who has it, a line each. newest: number of the generation that is written.
 
     Raises: StatementRefused.
     """
@@ -37,7 +37,7 @@ async def accept_gap(
 
 
 def _sent(connected: Iterable[ClientStatus], newest: int) -> Iterator[SentPlace]:
-    """Who is being sent the newest generation, and up to where."""
+    """Yield the replicas that are receiving the newest generation, each with its position."""
     for client in connected:
         if client.server_id and client.sent_position is not None and client.generation == newest:
             identity = ReplicaIdentity.of(client.server_id, client.replica_uuid, client.user)
@@ -45,7 +45,7 @@ def _sent(connected: Iterable[ClientStatus], newest: int) -> Iterator[SentPlace]
 
 
 def gap_lines(gap: AcceptedGap) -> list[tuple[str, str]]:
-    """Of each fact its name and its text."""
+    """Return the name and the text of each fact."""
     return [
         ("Archive ends at", str(gap.after)),
         ("Goes on with", f"{gap.to} of {gap.source}"),

@@ -1,4 +1,4 @@
-"""CALL binlog_relay.view_list(), view_find() and view_skip(): what there is to know and to decide about the views of a relay."""
+"""CALL binlog_relay.view_list(), view_find() and view_skip(): information and decisions about the views of a relay."""
 
 import asyncio
 import sqlite3
@@ -22,21 +22,21 @@ from relay.view.view_place import InsideTransaction, PlaceUnknown
 
 
 class RunningView(ShownView, Protocol):
-    """A view that this relay makes."""
+    """A view that this relay builds."""
 
     @property
     def archive(self) -> Archive:
-        """Its own."""
+        """Its own archive."""
 
     async def skip(self, file: str, offset: int, by: str) -> None:
-        """Leaves out what it has stopped at. Raises: StatementRefused."""
+        """Leave out the transaction at which it has stopped. Raises: StatementRefused."""
 
 
 ListedView = RunningView | UnopenedView
 
 
 def list_views(views: Mapping[str, ListedView]) -> Rows:
-    """A line for each view, also of one that is not open."""
+    """Return a line for each view, also for one that is not open."""
     columns = (
         *(AnswerColumn.text(name, width) for name, width in (("View", 64), ("Gtids", 16), ("Uuid", 36), ("For", 16))),
         *(AnswerColumn.text(name, 64) for name in ("Files", "Bytes", "Made_up_to", "In_the_view", "Behind_bytes")),
@@ -89,8 +89,8 @@ def _line(view: RunningView) -> tuple[Value, ...]:
 async def find_view_place(
     mirror: Archive, views: Mapping[str, ListedView], request: FindViewPlace, finding: asyncio.Lock
 ) -> Rows:
-    """The place by all its names. finding: taken meanwhile, also where the caller is cancelled. Raises: StatementRefused, also for a
-    place that is none."""
+    """Return the place by all its names. finding: held meanwhile, also if the caller is cancelled. Raises: StatementRefused, also for
+    a place that does not exist."""
     settings = _view(views, request.view).settings
     generations = [generation.directory for generation in mirror.all]
 
@@ -105,7 +105,7 @@ async def find_view_place(
 
 
 def place_found(archive: Path, generations: Sequence[Path], settings: ViewSettings, request: FindViewPlace) -> Rows:
-    """The same, of directories: the source's, and those of its generations. Blocking. Raises: StatementRefused."""
+    """Return the same by directories: the source's, and those of its generations. Blocking. Raises: StatementRefused."""
     try:
         view = named_view(archive, settings, generations)
         return _place_found(view, request)
@@ -114,7 +114,7 @@ def place_found(archive: Path, generations: Sequence[Path], settings: ViewSettin
 
 
 def _place_found(view: NamedView, request: FindViewPlace) -> Rows:
-    """Raises: StatementRefused; ArchiveError; OSError; sqlite3.Error."""
+    """Return the place. Raises: StatementRefused; ArchiveError; OSError; sqlite3.Error."""
     try:
         if request.by == "source":
             place = view.of_source(Position(request.text, request.offset))
@@ -145,7 +145,7 @@ def _place_found(view: NamedView, request: FindViewPlace) -> Rows:
 
 
 async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, by: str) -> Rows:
-    """Raises: StatementRefused where the view does not stand stopped there, or the ledger cannot be written."""
+    """Leave out a transaction. Raises: StatementRefused if the view has not stopped there, or the ledger cannot be written."""
     skipping = _view(views, request.view).skip(request.file, request.offset, by)
     await run_to_end(skipping, "skipping a transaction in a view", expected=(StatementRefused,))
     text = (
@@ -156,7 +156,7 @@ async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, 
 
 
 def not_opened(view: UnopenedView) -> StatementRefused:
-    """What is asked of a view that is not open."""
+    """Return the refusal for a request about a view that is not open."""
     return _refused(f"The view {view.settings.name} is not open: {view.status.stop.message}")
 
 

@@ -1,1 +1,1 @@
-"""The SQLite catalog: what the archive holds, and the ledger of what happened to it."""
+"""The SQLite catalog: what the archive contains, and the ledger of what happened to it."""

@@ -1,7 +1,7 @@
 """`catalog.sqlite`: what is known about each file, the source's identity, and the append-only ledger.
 
-Files are the truth: rows can be made again by `relay.archive.recovery.recovery`. The ledger cannot, nor who the source is and
-how a generation began: so nothing deletes from the ledger, and all three are written to `ledger.jsonl` too.
+Files are the truth: rows can be rebuilt by `relay.archive.recovery.recovery`. The ledger cannot, nor the source's identity and the
+origin of a generation: so nothing deletes from the ledger, and all three are written to `ledger.jsonl` too.
 
 Each row has a checksum of its own: SQLite finds pages that are not its own, but not a value that was changed.
 """
@@ -63,11 +63,11 @@ _T = TypeVar("_T")
 
 
 class CatalogUnreadable(ArchiveError):
-    """`catalog.sqlite` is damaged, or is none."""
+    """`catalog.sqlite` is damaged, or is no catalog."""
 
 
 class CatalogNewer(ArchiveError):
-    """`catalog.sqlite` was written by a later version, which may keep in the archive what this one would not look after."""
+    """`catalog.sqlite` was written by a later version, which may keep in the archive what this one would not maintain."""
 
     exit_code = ExitCode.WRONG_USE
 
@@ -81,7 +81,7 @@ class CatalogNewer(ArchiveError):
 
 
 def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concatenate["Catalog", _P], _T]:
-    """What SQLite says of damage becomes CatalogUnreadable."""
+    """Convert SQLite's reports of damage to CatalogUnreadable."""
 
     @wraps(method)
     def call(self: "Catalog", /, *args: _P.args, **named: _P.kwargs) -> _T:
@@ -96,7 +96,7 @@ def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concaten
 
 
 def _layout_of(db: sqlite3.Connection, path: Path) -> int:
-    """Raises: CatalogNewer; sqlite3.Error."""
+    """Return the layout of the catalog. Raises: CatalogNewer; sqlite3.Error."""
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     if is_newer(version, int(db.execute("PRAGMA application_id").fetchone()[0])):
         raise CatalogNewer(path, version)
@@ -113,9 +113,9 @@ def _log() -> Any:
 class Catalog:
     """The database, on one connection that must stay in one thread.
 
-    Every method raises CatalogUnreadable where the database turns out to be damaged, and sqlite3.Error where it cannot be
-    read or written for another reason. Those that add to the ledger, and `set_identity` and `set_origin`, have written to
-    `ledger.jsonl` too, durably on return, where it can be written.
+    Every method raises CatalogUnreadable if the database turns out to be damaged, and sqlite3.Error if it cannot be read or written
+    for another reason. Those that add to the ledger, and `set_identity` and `set_origin`, have also written to `ledger.jsonl`,
+    durably on return, if it can be written.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, layer: FileLayer | None = None) -> None:
@@ -125,13 +125,13 @@ class Catalog:
         self._text = None if layer is None else LedgerText(path.with_name(LEDGER_TEXT_NAME), layer)
         self._text_fails = False
         self.is_new = False
-        """Whether there was no catalog, or an empty one, when it was opened."""
+        """True if there was no catalog, or an empty one, when it was opened."""
         self.had_no_text = False
-        """Whether it was written by a version that had no `ledger.jsonl`."""
+        """True if it was written by a version that had no `ledger.jsonl`."""
 
     @classmethod
     def open(cls, path: Path, layer: FileLayer) -> "Catalog":
-        """Opens for writing, made when missing (mode 0640; SQLite gives -wal and -shm the same).
+        """Open the catalog for writing; it is created when missing (mode 0640; SQLite gives -wal and -shm the same).
 
         Raises: CatalogUnreadable; CatalogNewer; OSError; sqlite3.OperationalError (disk full).
         """
@@ -172,7 +172,7 @@ class Catalog:
 
     @classmethod
     def open_read_only(cls, path: Path) -> "Catalog":
-        """Opens beside a running relay, without its lock.
+        """Open the catalog while a relay may be running, without its lock.
 
         Raises: CatalogUnreadable, also when there is no catalog; CatalogNewer.
         """
@@ -187,14 +187,14 @@ class Catalog:
         return cls(db, path)
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         if self._text is not None:
             self._text.close()
         self._db.close()
 
     @contextlib.contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[None]:
-        """All or nothing of what is done inside. durable: on stable storage behind it, not only safe from our own end."""
+        """Run the block as one transaction. durable: on return it is on stable storage, not only safe from a crash of this process."""
         if durable:
             self._db.execute("PRAGMA synchronous=FULL")
         try:
@@ -202,7 +202,7 @@ class Catalog:
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # SQLite has done it already where it met damage
+                with contextlib.suppress(sqlite3.Error):  # SQLite has done it already if it met damage
                     self._db.execute("ROLLBACK")
                 raise
             try:
@@ -217,7 +217,7 @@ class Catalog:
                     self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _sound(self, rows: Iterable[tuple[Any, ...]], table: str) -> Iterator[tuple[Any, ...]]:
-        """The rows without their checksums, which are the last values. Raises: CatalogUnreadable at one that is wrong."""
+        """Yield the rows without their checksums, which are the last values. Raises: CatalogUnreadable at one that is wrong."""
         for row in rows:
             values = row[:-1]
             if row_sum(values) != row[-1]:
@@ -228,7 +228,7 @@ class Catalog:
 
     @_told
     def files(self) -> list[ArchivedFile]:
-        """All rows by number."""
+        """Return all rows by number."""
         places = self._places()
         files = [file_of(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
         if places:
@@ -242,7 +242,7 @@ class Catalog:
 
     @_told
     def put_place(self, number: int, place: FilePlace | None) -> None:
-        """Notes where a file is; None: on the disk as it was received."""
+        """Note where a file is; None: on the disk as it was received."""
         if place is None:
             self._db.execute("DELETE FROM places WHERE number = ?", (number,))
             return
@@ -252,7 +252,7 @@ class Catalog:
 
     @_told
     def gtids_of(self, number: int) -> tuple[str, bytes | None, bytes | None, int] | None:
-        """What is stored of one file's GTIDs, as it is stored; None: nothing, or it was changed."""
+        """Return one file's GTIDs as they are stored; None: there are none, or they were changed."""
         for flavour, before, inside, anonymous, total in self._db.execute(f"{_GTIDS} WHERE number = ?", (number,)):
             if row_sum((number, before, inside, anonymous)) == total:
                 return flavour, before, inside, anonymous
@@ -260,13 +260,13 @@ class Catalog:
 
     @_told
     def file(self, name: str) -> ArchivedFile | None:
-        """The row of one file; None: there is none."""
+        """Return the row of one file; None: there is none."""
         return self._file_of(name)
 
     @_told
     def gtids(self) -> dict[int, GtidFacts | None]:
-        """By number, what each sealed file says of GTIDs; None where what is stored cannot be decoded, which is a file to
-        be read again. `before` None: the state behind the file before it."""
+        """Return, by number, each sealed file's GTIDs; None if what is stored cannot be decoded: the file must be read again.
+        `before` None: the state after the file before it."""
         return {
             number: decoded_gtids(flavour, before, inside, anonymous)
             if row_sum((number, before, inside, anonymous)) == total
@@ -278,7 +278,7 @@ class Catalog:
     def put_files(
         self, files: Iterable[ArchivedFile], gtids: Iterable[GtidEntry] = (), *, in_place_of_all: bool = False
     ) -> None:
-        """Writes whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
+        """Write whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
         with self._transaction():
             if in_place_of_all:
                 for table in ("files", "gtids", "places"):
@@ -294,7 +294,7 @@ class Catalog:
     def add_missing_files(
         self, files: Iterable[ArchivedFile], places: Iterable[DamagedPlace], checks: Mapping[int, float]
     ) -> None:
-        """Writes the rows of those that have none, and where they are damaged and when they were checked, by number.
+        """Write the rows of those that have none, with their damaged places and the time of their last check, by number.
 
         Of a file that is not sealed nothing counts as synced.
         """
@@ -319,7 +319,7 @@ class Catalog:
     def take_over_files(
         self, files: Iterable[tuple[Any, ...]], gtids: Iterable[tuple[Any, ...]], damage: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Writes rows as another catalog had them, each in the order of `SUMMED`, in one transaction."""
+        """Write rows as another catalog had them, each in the order of `SUMMED`, in one transaction."""
         with self._transaction():
             self._db.executemany(_ADD_FILE, map(summed, files))
             self._db.executemany(_PUT_GTIDS, map(summed, gtids))
@@ -327,7 +327,7 @@ class Catalog:
 
     @_told
     def put_sealed(self, row: tuple[object, ...], gtids: GtidEntry) -> None:
-        """Writes the row, made by `file_row`, of a file that was sealed, and its GTIDs, in one transaction."""
+        """Write the row, made by `file_row`, of a file that was sealed, and its GTIDs, in one transaction."""
         with self._transaction():
             self._db.execute(_PUT_FILE, summed(row))
             self._put_gtids(gtids)
@@ -335,7 +335,7 @@ class Catalog:
     def _put_gtids(self, entry: GtidEntry) -> None:
         before = entry.before
         if before is not None and entry.follows:
-            # Unless the file before it was purged meanwhile: then nobody else knows the state.
+            # Unless the file before it was purged meanwhile: then the state is recorded nowhere else.
             found = self._db.execute("SELECT 1 FROM gtids WHERE number = ?", (entry.number - 1,)).fetchone()
             before = before if found is None else None
         row = (
@@ -347,7 +347,7 @@ class Catalog:
         self._db.execute(_PUT_GTIDS, summed(row))
 
     def _forget(self, names: Iterable[str]) -> None:
-        """Deletes files' rows; the file behind them gets the state before it written down, where it was left to them."""
+        """Delete files' rows; the file after them gets the state before it stored, if it was left to them."""
         gone = set(names)
         left = len(gone)
         chain = GtidChain()
@@ -384,12 +384,12 @@ class Catalog:
 
     @_told
     def put_file(self, row: tuple[object, ...]) -> None:
-        """Writes one row made by `file_row`."""
+        """Write one row made by `file_row`."""
         self._db.execute(_PUT_FILE, summed(row))
 
     @_told
     def checkpoint(self, name: str, end: int, events: int, groups: int, last_timestamp: int) -> None:
-        """Notes that the open file is synced up to the boundary `end`."""
+        """Note that the open file is synced up to the boundary `end`."""
         file = self._file_of(name)
         if file is not None and not file.sealed:
             file.end, file.events, file.groups, file.last_timestamp = end, events, groups, last_timestamp
@@ -397,7 +397,7 @@ class Catalog:
 
     @_told
     def set_digest(self, name: str, digest: str) -> None:
-        """Notes a sealed file's digest."""
+        """Note a sealed file's digest."""
         file = self._file_of(name)
         if file is not None:
             file.digest = digest
@@ -412,9 +412,9 @@ class Catalog:
 
     @_told
     def forget_files(self, rows: Iterable[LedgerRow]) -> None:
-        """Forgets the files that `rows` are about and adds the rows, in one transaction, durable on return.
+        """Forget the files that `rows` are about and add the rows, in one transaction, durable on return.
 
-        A row that is there already (the same time too) is not added again: what was begun before a crash is finished.
+        A row that exists already (the same time too) is not added again: what was begun before a crash is finished.
         """
         rows = list(rows)
         added = []
@@ -427,17 +427,17 @@ class Catalog:
                     added.append(ledger_record(row))
         self.write_text(added)
 
-    # --- what is in ledger.jsonl too ---------------------------------------------------------------------------------
+    # --- the records that are in ledger.jsonl too ----------------------------------------------------------------------
 
     @_told
     def identity(self) -> SourceIdentity | None:
-        """The source's identity, or None before the first `set_identity`."""
+        """Return the source's identity, or None before the first `set_identity`."""
         rows = self._db.execute(f"SELECT {SUMMED['source']}, sum FROM source").fetchall()  # noqa: S608 - constants only
         return next((SourceIdentity(*row[1:]) for row in self._sound(rows, "source")), None)
 
     @_told
     def set_identity(self, identity: SourceIdentity) -> None:
-        """Remembers the source."""
+        """Store the source's identity."""
         values = (1, identity.flavour, identity.version, identity.server_id, identity.server_uuid)
         self._db.execute(
             f"REPLACE INTO source ({SUMMED['source']}, sum) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
@@ -447,7 +447,7 @@ class Catalog:
 
     @_told
     def origin(self) -> Origin | None:
-        """How this generation began; None for the first one, or where it cannot be read."""
+        """Return how this generation began; None for the first one, or if it cannot be read."""
         rows = self._db.execute(f"SELECT {SUMMED['beginning']}, sum FROM beginning").fetchall()  # noqa: S608
         for _one, time_s, file, after_file, after_offset, flavour, state in self._sound(rows, "beginning"):
             return Origin(time_s, file, after_file, after_offset, decoded_state(flavour, state))
@@ -455,7 +455,7 @@ class Catalog:
 
     @_told
     def set_origin(self, origin: Origin) -> None:
-        """Remembers how this generation began."""
+        """Store how this generation began."""
         flavour, state = encoded_state(origin)
         values = (1, float(origin.time), origin.file, origin.after_file, origin.after_offset, flavour, state)
         self._db.execute(
@@ -466,7 +466,7 @@ class Catalog:
 
     @_told
     def add_ledger(self, row: LedgerRow) -> None:
-        """Appends one row, durable on return; not when the newest row says the same: retries must not fill the disk."""
+        """Append one row, durable on return, unless the newest row says the same: retries must not fill the disk."""
         newest = self._db.execute("SELECT kind, file, offset, text FROM ledger ORDER BY id DESC LIMIT 1").fetchone()
         if newest == (row.kind, row.file, row.offset, row.text):
             self.write_text()
@@ -477,7 +477,7 @@ class Catalog:
 
     @_told
     def add_ledger_once(self, row: LedgerRow) -> None:
-        """As `add_ledger`, unless that very finding (kind, file, offset) is there already."""
+        """Do as `add_ledger`, unless that very finding (kind, file, offset) exists already."""
         found = self._db.execute(
             "SELECT 1 FROM ledger WHERE kind = ? AND file = ? AND offset = ? LIMIT 1", (row.kind, row.file, row.offset)
         ).fetchone()
@@ -488,30 +488,30 @@ class Catalog:
 
     @_told
     def ledger(self) -> list[LedgerRow]:
-        """All rows, oldest first."""
+        """Return all rows, oldest first."""
         rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY time, id")  # noqa: S608
         return [LedgerRow(*row) for row in self._sound(rows, "ledger")]
 
     @_told
     def newest_ledger_rows(self, count: int) -> list[LedgerRow]:
-        """The rows that were added last, the newest first."""
+        """Return the rows that were added last, the newest first."""
         order = f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT ?"  # noqa: S608
         return [LedgerRow(*row) for row in self._sound(self._db.execute(order, (count,)), "ledger")]
 
     @_told
     def newest_ledger_row(self) -> LedgerRow | None:
-        """The row that was added last."""
+        """Return the row that was added last."""
         rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT 1")  # noqa: S608
         return next((LedgerRow(*row) for row in self._sound(rows, "ledger")), None)
 
     @_told
     def count_ledger(self) -> dict[str, int]:
-        """How many rows there are of each kind."""
+        """Return the number of rows of each kind."""
         return dict(self._db.execute("SELECT kind, count(*) FROM ledger GROUP BY kind").fetchall())
 
     @_told
     def take_over(self, rows: Iterable[LedgerRow], identity: SourceIdentity | None, origin: Origin | None) -> None:
-        """Adds what `ledger.jsonl` has and this has not, in one transaction, durable on return."""
+        """Add what only `ledger.jsonl` has, in one transaction, durable on return."""
         text, self._text = self._text, None
         try:
             with self._transaction(durable=True):
@@ -525,7 +525,7 @@ class Catalog:
 
     @_told
     def records(self) -> list[Record]:
-        """What belongs into `ledger.jsonl`."""
+        """Return the records that belong into `ledger.jsonl`."""
         found = [ledger_record(row) for row in self.ledger()]
         identity, origin = self.identity(), self.origin()
         if identity is not None:
@@ -535,9 +535,9 @@ class Catalog:
         return found
 
     def write_text(self, records: Iterable[Record] = ()) -> None:
-        """Adds to `ledger.jsonl` what is missing there. Raises: CatalogUnreadable.
+        """Add to `ledger.jsonl` what is missing there. Raises: CatalogUnreadable.
 
-        Where it cannot be written that is logged, and tried again by each later call: the catalog has it all.
+        If it cannot be written, that is logged, and each later call tries again: the catalog has it all.
         """
         text = self._text
         if text is None:
@@ -555,7 +555,7 @@ class Catalog:
             self._text_fails = False
 
     def remake_text(self) -> None:
-        """Writes `ledger.jsonl` anew, as `write_text` does. Raises: CatalogUnreadable."""
+        """Rewrite `ledger.jsonl`, as `write_text` does. Raises: CatalogUnreadable."""
         if self._text is None:
             return
         try:
@@ -587,34 +587,34 @@ class Catalog:
 
     @_told
     def damaged_places(self) -> list[DamagedPlace]:
-        """All, by file and offset."""
+        """Return all damaged places, by file and offset."""
         rows = self._db.execute(f"SELECT {SUMMED['damage']}, sum FROM damage ORDER BY file, offset")  # noqa: S608
         return [DamagedPlace(*row) for row in self._sound(rows, "damage")]
 
     @_told
     def add_damage(self, place: DamagedPlace) -> None:
-        """Remembers a place, once."""
+        """Remember a place, once."""
         self._db.execute(_ADD_DAMAGE, damage_values(place))
 
     @_told
     def forget_damage(self, file: str) -> None:
-        """The file is what was archived again."""
+        """Forget the damage of a file that is again what was archived."""
         self._db.execute("DELETE FROM damage WHERE file = ?", (file,))
 
     @_told
     def checks(self) -> dict[int, float]:
-        """By number, when each sealed file was last found to be what was archived, in seconds since 1970."""
+        """Return, by number, when each sealed file was last found to be what was archived, in seconds since 1970."""
         return dict(self._db.execute("SELECT number, time FROM checks").fetchall())
 
     @_told
     def note_check(self, number: int, time_s: float) -> None:
-        """All bytes of the sealed file `number` were found to be what was archived."""
+        """Note that all bytes of the sealed file `number` were found to be what was archived."""
         self._db.execute("INSERT OR REPLACE INTO checks (number, time) VALUES (?, ?)", (number, time_s))
 
     # --- the database itself -----------------------------------------------------------------------------------------
 
     def damage(self) -> str | None:
-        """What SQLite finds wrong with the database file, or None. Raises: sqlite3.Error where it cannot look."""
+        """Return what SQLite finds wrong with the database file, or None. Raises: sqlite3.Error if it cannot look."""
         try:
             verdict: str = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         except (sqlite3.DatabaseError, UnicodeError) as error:
@@ -624,7 +624,7 @@ class Catalog:
         return None if verdict == "ok" else verdict
 
     def copy_to(self, path: Path) -> None:
-        """Writes all of it to the new, empty file `path`, durably. Raises: sqlite3.Error."""
+        """Write all of it to the new, empty file `path`, durably. Raises: sqlite3.Error."""
         target = open_database(path)
         try:
             target.execute("PRAGMA synchronous=FULL")

@@ -1,6 +1,6 @@
 """A catalog that cannot be read is kept under another name: `catalog.sqlite.corrupt-SECONDS`, its -wal and -shm likewise.
 
-The file of that name says by itself that it happened, so a crash behind the first rename hides nothing.
+The file of that name is itself the evidence, so a crash after the first rename hides nothing.
 """
 
 import os
@@ -18,13 +18,13 @@ _KEPT: Final = re.compile(re.escape(CATALOG_NAME) + r"\.corrupt-([0-9]+)")
 
 
 def kept_catalogs(names: Iterable[str]) -> list[str]:
-    """Those of `names` that are catalogs kept aside, oldest first."""
+    """Return those of `names` that are catalogs kept aside, oldest first."""
     found = [match for name in names if (match := _KEPT.fullmatch(name)) is not None]
     return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
 
 
 def set_catalog_aside(path: Path) -> str:
-    """Renames the catalog, then its -wal and -shm, to a free name beside it; returns that name. Raises: OSError."""
+    """Rename the catalog, then its -wal and -shm, to a free name in the same directory; return that name. Raises: OSError."""
     serial = int(time.time())
     while os.path.lexists(target := path.with_name(f"{path.name}.corrupt-{serial}")):
         serial += 1
@@ -37,9 +37,9 @@ def set_catalog_aside(path: Path) -> str:
 
 
 def finish_setting_aside(directory: Path, names: Collection[str]) -> None:
-    """Where a crash left a -wal or -shm without their catalog: they follow it. `names`: of `directory`. Raises: OSError.
+    """Rename a -wal or -shm that a crash left without its catalog after that catalog. `names`: of `directory`. Raises: OSError.
 
-    SQLite would remove them when it makes a new catalog.
+    SQLite would remove them when it creates a new catalog.
     """
     if CATALOG_NAME in names:
         return

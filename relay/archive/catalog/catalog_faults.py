@@ -1,4 +1,4 @@
-"""What an error of SQLite means for the catalog: damage, which a new catalog cures, or a disk or a permission that refuses."""
+"""The meaning of an SQLite error for the catalog: damage, which a new catalog cures, or a disk or a permission that refuses."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ SQLITE_NEEDS_BYTES: Final = 65536
 
 _DAMAGE: Final = frozenset(
     {
-        sqlite3.SQLITE_ERROR,  # tables or columns that are not there
+        sqlite3.SQLITE_ERROR,  # missing tables or columns
         sqlite3.SQLITE_INTERNAL,
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_SCHEMA,
@@ -30,7 +30,7 @@ _REFUSED: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlit
 
 
 def is_damage(error: BaseException, path: Path) -> bool:
-    """Whether this says that the bytes of the catalog at `path` are not what SQLite wrote; False: the disk is full, say."""
+    """Return whether the error says that the bytes of the catalog at `path` are not what SQLite wrote; False for, say, a full disk."""
     if isinstance(error, UnicodeError | OverflowError):
         return True  # a name in a message, a number that no column can have
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
@@ -47,10 +47,10 @@ def is_damage(error: BaseException, path: Path) -> bool:
 
 
 def system_number(error: Exception, path: Path, room_bytes: int) -> int:
-    """The errno, also of what SQLite says by codes of its own about a disk that refuses; 0 where there is none."""
+    """Return the errno, also for SQLite's own codes about a disk that refuses; 0 if there is none."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        # Where even its memory index finds no room SQLite speaks of an I/O error (SQLITE_IOERR_SHMSIZE) and no more.
+        # If even its memory index finds no room, SQLite reports an I/O error (SQLITE_IOERR_SHMSIZE) and no more.
         if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room_bytes < SQLITE_NEEDS_BYTES):
             return errno.ENOSPC
         if code == sqlite3.SQLITE_IOERR:

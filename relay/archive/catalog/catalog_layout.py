@@ -1,4 +1,4 @@
-"""The tables of `catalog.sqlite`, and what earlier layouts of it lack."""
+"""The tables of `catalog.sqlite`, and what earlier layouts of it do not have."""
 
 from typing import Final
 
@@ -115,7 +115,7 @@ SUMMED: Final = {
     "damage": "file, offset, boundary, found, text",
     "places": "number, tier, stored_name, stored_bytes, key_id, digest, plain_bytes, end_digest",
 }
-"""The tables whose rows have a checksum, with what it is of."""
+"""The tables whose rows have a checksum, with the columns that it covers."""
 _SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
 _SINCE_4: Final = "DROP TRIGGER ledger_keeps_text; CREATE INDEX ledger_of_file ON ledger (file);" + "".join(
     f"ALTER TABLE {table} ADD COLUMN {_SUM};" for table in ("files", "source", "ledger")
@@ -131,9 +131,10 @@ EARLIER: Final = {
     5: _PLACES_SCHEMA,
     6: f"DROP TABLE places; {_PLACES_SCHEMA}",
 }
-"""By layout, the statements that add what it lacks. Recovery fills the GTIDs from the files, and the places from NAME.place."""
+"""The statements that add, by layout, what it does not have. Recovery fills the GTIDs from the files, and the places from
+NAME.place."""
 
 
 def is_newer(layout: int, application: int) -> bool:
-    """Whether a later version of binlog-relay wrote a catalog with this user_version and this application_id."""
+    """Return whether a later version of binlog-relay wrote a catalog with this user_version and this application_id."""
     return LAYOUT < layout < 256 and application == APPLICATION + layout

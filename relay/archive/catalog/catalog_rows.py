@@ -1,4 +1,4 @@
-"""The rows of `catalog.sqlite`: what they say, and the values and checksums that they are kept as."""
+"""The rows of `catalog.sqlite`: their fields, and the values and checksums that are stored."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,10 +16,10 @@ _MOST_TEXT_BYTES: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none.
+    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 if there is none.
 
-    `text` is printable: what others named in it is shown on pages and terminals. `details`: what a program must be able to read of
-    it, as a JSON object; empty: nothing.
+    `text` is printable: what others named in it is shown on pages and terminals. `details`: the part that a program must be able to
+    read, as a JSON object; empty: nothing.
     """
 
     time: float
@@ -49,13 +49,13 @@ class DamagedPlace:
 
 
 def encoded_state(origin: Origin) -> tuple[str, bytes | None]:
-    """Its flavour, and its state as it is kept."""
+    """Return the origin's flavour, and its state as it is stored."""
     state = origin.state
     return "mysql" if isinstance(state, GtidSet) else "mariadb", None if state is None else encode_state(state)
 
 
 def decoded_state(flavour: str, state: bytes | None) -> GtidValue | None:
-    """None: there is none, or it cannot be read."""
+    """Return the state; None: there is none, or it cannot be read."""
     try:
         return None if state is None else decode_state(flavour, state)
     except Malformed:
@@ -63,7 +63,7 @@ def decoded_state(flavour: str, state: bytes | None) -> GtidValue | None:
 
 
 def decoded_gtids(flavour: str, before: bytes | None, inside: bytes | None, anonymous: int | None) -> GtidFacts | None:
-    """What a row says of a file's GTIDs; None: nothing, or it cannot be read."""
+    """Return what a row says of a file's GTIDs; None: nothing, or it cannot be read."""
     if anonymous is None:
         return None
     try:
@@ -77,34 +77,34 @@ def decoded_gtids(flavour: str, before: bytes | None, inside: bytes | None, anon
 
 
 def row_sum(values: tuple[object, ...]) -> int:
-    """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
+    """Return the checksum that is stored with a row of these values, in the order of `SUMMED`."""
     return crc32(repr(values).encode("utf-8", "backslashreplace"))
 
 
 def summed(values: tuple[object, ...]) -> tuple[object, ...]:
-    """The values of a row with their checksum."""
+    """Return the values of a row with their checksum."""
     return (*values, row_sum(values))
 
 
 def damage_values(place: DamagedPlace) -> tuple[object, ...]:
-    """A row of `damage`."""
+    """Return the values of a row of `damage`."""
     return summed((place.file, place.offset, place.boundary, float(place.found), place.text))
 
 
 def ledger_values(row: LedgerRow) -> tuple[object, ...]:
-    """A row of `ledger`."""
+    """Return the values of a row of `ledger`."""
     return summed((float(row.time), row.kind, row.file, row.offset, row.text, row.details))
 
 
 def file_of(row: tuple[Any, ...]) -> ArchivedFile:
-    """What a row of `files` says, without its checksum."""
-    file = ArchivedFile(*row)  # its place stands in a table of its own
+    """Return the file that a row of `files` describes, without its checksum."""
+    file = ArchivedFile(*row)  # its place is in a table of its own
     file.sealed, file.cut, file.damaged = bool(file.sealed), bool(file.cut), bool(file.damaged)
     return file
 
 
 def file_row(file: ArchivedFile) -> tuple[object, ...]:
-    """The file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
+    """Return the file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
     return (
         file.name,
         file.number,

@@ -23,18 +23,18 @@ from relay.process.background import tell_fault
 
 _MOST_REMADE: Final = 3
 _REMADE_WITHIN_S: Final = 3600.0
-"""A disk that damages each new catalog would be filled with those that are kept aside: then it is a failure of the disk."""
+"""A disk that damages each new catalog would be filled with the ones that are kept aside: then it is a failure of the disk."""
 _WRITE_WAIT_S: Final = 5.0
 
 
 class CatalogThread:
     """Runs catalog changes one after another in a thread of their own.
 
-    A change that fails stays first in line and `on_failure` is called (in this thread) with an ArchiveWriteError; no later
-    one overtakes it. `retry` tries again. The line is bounded by its producers: one checkpoint a second, a few rows per file.
+    A change that fails stays first in line and `on_failure` is called (in this thread) with an ArchiveWriteError; no later one
+    overtakes it. `retry` tries again. The line is bounded by its producers: one checkpoint a second, a few rows per file.
 
-    A catalog that turns out to be damaged, or whose file is gone, is made again, and the line goes on: `on_remade` is called
-    (in this thread) with the ledger rows that tell of it. It then lacks files, which the caller adds by `add_missing_files`.
+    A catalog that turns out to be damaged, or whose file is missing, is rebuilt, and the line continues: `on_remade` is called (in
+    this thread) with the ledger rows that report it. Files are then missing in it, which the caller adds by `add_missing_files`.
     """
 
     def __init__(
@@ -52,36 +52,36 @@ class CatalogThread:
         self._inode: int | None = None
         self._size = 0
         self._remade_s: list[float] = []
-        """When it was made again, by the monotonic clock."""
+        """The times when it was rebuilt, by the monotonic clock."""
         self._was_there = False
         self._episode: LedgerRow | None = None
-        """Tells of the first of the failures since the last change that was made."""
+        """The row about the first of the failures since the last successful change."""
         self._queue: SimpleQueue[Callable[[Catalog], object] | None] = SimpleQueue()
         self._waiting: deque[Callable[[Catalog], object]] = deque()
         self._thread = threading.Thread(target=self._main, name="archive-catalog", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread; call once. A catalog that is there is not to be missing from now on."""
+        """Start the thread; call once. A catalog that exists now must not be missing later."""
         self._was_there = self._path.exists()
         self._thread.start()
 
     def submit(self, change: Callable[[Catalog], object]) -> None:
-        """Queues a change. Any thread."""
+        """Queue a change. Any thread."""
         self._queue.put(change)
 
     def retry(self) -> None:
-        """Tries the changes that failed once more."""
+        """Retry the changes that failed."""
         self._queue.put(lambda catalog: None)
 
     def add_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
-        """Queues a ledger row with the time of now; `details`: as in `LedgerRow`. Any thread."""
+        """Queue a ledger row with the current time; `details`: as in `LedgerRow`. Any thread."""
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self.submit(lambda catalog: catalog.add_ledger(row))
 
     def write_ledger(self, rows: Iterable[LedgerRow]) -> None:
-        """Adds ledger rows, durable on return. Any thread but the loop's and this one: it waits for the disk.
+        """Add ledger rows, durable on return. Any thread but the loop's and this one: it waits for the disk.
 
-        Raises: OSError where they could not be written within 5 s. They stay in line all the same.
+        Raises: OSError if they could not be written within 5 s. They stay in line even then.
         """
         written = threading.Event()
         for row in rows:
@@ -91,7 +91,7 @@ class CatalogThread:
             raise OSError(errno.EIO, "the ledger cannot be written", self._path.name)
 
     def stop(self) -> list[str]:
-        """Finishes what is queued, closes the database, returns when done. Gives the changes that could not be made."""
+        """Finish what is queued and close the database. Return, when done, the changes that could not be made."""
         self._queue.put(None)
         self._thread.join()
         return [repr(change) for change in self._waiting]
@@ -132,7 +132,7 @@ class CatalogThread:
         catalog.write_text()
 
     def _open(self) -> Catalog:
-        """The catalog, in its place. Raises: CatalogUnreadable; OSError; sqlite3.Error."""
+        """Open the catalog, in its place. Raises: CatalogUnreadable; OSError; sqlite3.Error."""
         catalog = self._catalog
         if catalog is None:
             if self._was_there and not self._path.exists():
@@ -151,7 +151,8 @@ class CatalogThread:
         return catalog
 
     def _check_size(self) -> None:
-        """SQLite never makes it smaller, and may go on for long with what it has in memory. Raises: CatalogUnreadable."""
+        """Check the size: SQLite never shrinks the file, and may continue for long with what it has in memory. Raises:
+        CatalogUnreadable."""
         with contextlib.suppress(FileNotFoundError):  # removed just now: the next change notices it
             size, self._size = self._size, self._layer.size_of(self._path)
             if self._size < size:
@@ -173,7 +174,7 @@ class CatalogThread:
         return isinstance(error, CatalogUnreadable) or is_damage(error, self._path)
 
     def _remake(self, damage: Exception) -> None:
-        """Raises: CatalogUnreadable; OSError; sqlite3.Error; `damage`, where it comes again and again."""
+        """Rebuild the catalog. Raises: CatalogUnreadable; OSError; sqlite3.Error; `damage`, if it comes again and again."""
         now = time.monotonic()
         self._remade_s = [at for at in self._remade_s if now - at < _REMADE_WITHIN_S]
         if len(self._remade_s) >= _MOST_REMADE:

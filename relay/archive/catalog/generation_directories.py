@@ -1,7 +1,7 @@
-"""Where the generations of an archive are: the first in the archive's directory itself, each later one in `g0002`, ... in it.
+"""The directories of an archive's generations: the first in the archive's directory itself, each later one in `g0002`, ... in it.
 
-Each is a complete archive directory, with a catalog and plain binlogs of one source. A generation begins with its first
-binlog: until that is in place its directory is only prepared, and after a crash it is removed.
+Each is a complete archive directory, with a catalog and plain binlogs of one source. A generation begins with its first binlog: until
+that is in place its directory is only prepared, and after a crash it is removed.
 """
 
 import contextlib
@@ -25,18 +25,18 @@ from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
 FIRST: Final = 1
 BEGUN: Final = "generation_begun"
-"""The ledger's kind of a generation's first row, which is there before its first file."""
+"""The ledger's kind of a generation's first row, which is written before its first file."""
 ENDED: Final = "generation_ended"
-"""The ledger's kind where one ended."""
+"""The ledger's kind for the end of a generation."""
 _HAD_FILES: Final = frozenset({ENDED, PURGED, FILE_MISSING})
-"""What a ledger has only where there was a binlog. Any other row may be of an attempt that came to none: a full disk."""
+"""Kinds that a ledger has only if there was a binlog. Any other row may be of an attempt that came to none: a full disk."""
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-"""What SQLite says of a file that is no catalog: tables that are not there, bytes that cannot be."""
+"""SQLite's errors for a file that is no catalog: missing tables, bytes that cannot be."""
 
 
 def generation_path(directory: Path, number: int) -> Path:
-    """The directory of generation `number` of the archive in `directory`."""
+    """Return the directory of generation `number` of the archive in `directory`."""
     return directory if number == FIRST else directory / _name_of(number)
 
 
@@ -45,7 +45,7 @@ def _name_of(number: int) -> str:
 
 
 def generation_numbers(directories: Iterable[str]) -> list[int]:
-    """All generations that there are, also emptied and prepared ones, oldest first. directories: what an archive has of them."""
+    """Return all existing generations, also emptied and prepared ones, oldest first. directories: the archive's directories."""
     found = [FIRST]
     for name in directories:
         match = _NAME.fullmatch(name)
@@ -55,12 +55,12 @@ def generation_numbers(directories: Iterable[str]) -> list[int]:
 
 
 def is_prepared_only(path: Path, layer: FileLayer) -> bool:
-    """Whether a generation never began in this directory: no binlog is or was in it. Blocking.
+    """Return whether a generation never began in this directory: no binlog is or was in it. Blocking.
 
-    Raises: OSError, also where that cannot be found out just now.
+    Raises: OSError, also if that cannot be determined just now.
     """
     names = layer.names(path)
-    # Of an archive made again from a bucket all binlogs may be there, and NAME.place only is here.
+    # In an archive that was rebuilt from a bucket all binlogs may be there, and only NAME.place is here.
     if any(is_binlog_name(name.removesuffix(PLACE_SUFFIX)) or name == PURGE_NAME for name in names):
         return False
     if LEDGER_TEXT_NAME in names and _tells_of_files(path / LEDGER_TEXT_NAME, layer):
@@ -74,7 +74,7 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
         finally:
             catalog.close()
     except (CatalogUnreadable, sqlite3.DatabaseError) as error:
-        # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
+        # A crash during its creation leaves it without its tables. A damaged one of a generation without binlogs says
         # nothing either. But one that is busy, or that could not be opened, may have the ledger of files that were purged.
         reason = error.__cause__ or error
         if isinstance(reason, OSError) and not isinstance(reason, FileNotFoundError):
@@ -86,13 +86,13 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
 
 
 def _tells_of_files(text: Path, layer: FileLayer) -> bool:
-    """Whether the ledger's copy as text has a row that there is only where a binlog was."""
+    """Return whether the ledger's copy as text has a row that exists only if there was a binlog."""
     found = (read_record(line) for _offset, line in read_lines(layer, text).lines)
     return any(isinstance(row, LedgerRow) and row.kind in _HAD_FILES for row in found)
 
 
 def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[tuple[int, Path]]:
-    """The number and directory of each generation that has begun, oldest first; works beside a running relay. Blocking.
+    """Return the number and directory of each generation that has begun, oldest first; a relay may be running. Blocking.
 
     Raises: OSError.
     """
@@ -107,7 +107,7 @@ def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[t
 
 
 def remove_prepared(directory: Path, number: int, layer: FileLayer) -> None:
-    """Removes the directory of a generation that never began. Blocking. Raises: OSError; ArchiveMisuse if it has begun."""
+    """Remove the directory of a generation that never began. Blocking. Raises: OSError; ArchiveMisuse if it has begun."""
     path = generation_path(directory, number)
     if number == FIRST or not is_prepared_only(path, layer):
         raise ArchiveMisuse(f"generation {number} has begun and is not removed")

@@ -1,7 +1,7 @@
 """The catalog's ledger and `ledger.jsonl`, compared at a start: what only one of them has is added to the other, once.
 
-A crash between the two writes leaves a row in the catalog alone; a catalog that was lost or damaged leaves rows in the text
-alone. Source and origin likewise, but that the catalog's are newer where both have them.
+A crash between the two writes leaves a row in the catalog alone; a catalog that was lost or damaged leaves rows in the text alone.
+The same goes for source and origin, except that the catalog's are newer if both have them.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from relay.archive.storage.origin import Origin
 from relay.disk.file_calls import rename
 
 _ALWAYS_COMPARED: Final = 20_000
-"""So many lines are compared one by one at each start, some 15 us each; of more only how many there are, and the last one."""
+"""The number of lines that are compared one by one at each start, some 15 us each; of more only their number and the last one are."""
 _LEDGER_LINE: Final = b'{"record":"ledger"'
 
 Find = Callable[[str, str, int, str], None]
@@ -38,10 +38,10 @@ def compare_copies(
     *,
     thorough: bool,
 ) -> None:
-    """Makes both say the same; what was wrong with the text goes to `find`. Blocking.
+    """Make both say the same; faults of the text are passed to `find`. Blocking.
 
-    `note_lost_catalog(lines)` is called before a catalog that knows nothing gets what the text says. thorough: row by row,
-    however many there are. Raises: CatalogUnreadable; OSError; sqlite3.Error.
+    `note_lost_catalog(lines)` is called before an empty catalog gets what the text says. thorough: row by row, however many there
+    are. Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
     path = directory / LEDGER_TEXT_NAME
     try:
@@ -53,7 +53,7 @@ def compare_copies(
         kept = set_text_aside(path)
         _make_text(catalog, find, f"{LEDGER_TEXT_NAME} could not be read ({error.strerror}) and was kept as {kept}.")
         return
-    # Where it cannot be written that is told by whoever adds to it.
+    # If it cannot be written, the code that adds to it reports that.
     with contextlib.suppress(OSError):
         cut_torn_line(layer, path, lines)
     if not thorough and not lines.damaged and len(lines.lines) > _ALWAYS_COMPARED and _look_same(catalog, lines):
@@ -80,7 +80,7 @@ def _make_text(catalog: Catalog, find: Find, what: str) -> None:
 
 
 def _look_same(catalog: Catalog, lines: LedgerLines) -> bool:
-    # Of a source that changed there is a line each time, so only those of the ledger are counted.
+    # A source that changed has a line each time, so only those of the ledger are counted.
     count = sum(line.startswith(_LEDGER_LINE) for _offset, line in lines.lines)
     newest = catalog.newest_ledger_row()
     if newest is None or count != sum(catalog.count_ledger().values()):
@@ -93,7 +93,7 @@ def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> N
     in_catalog = {encode_line(record)[:-1]: record for record in known}
     in_text = {line for _offset, line in lines.lines}
     rows: dict[LedgerRow, None] = {}
-    # Of the source and the origin the last line counts.
+    # Only the last line of the source and the origin counts.
     newest: dict[type, tuple[bytes, SourceIdentity | Origin]] = {}
     for _offset, line in lines.lines:
         if line in in_catalog and line.startswith(_LEDGER_LINE):
@@ -118,7 +118,7 @@ def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> N
 
 
 def set_text_aside(path: Path) -> str:
-    """Renames a `ledger.jsonl` that cannot be read to a free name beside it; returns that name. Raises: OSError."""
+    """Rename a `ledger.jsonl` that cannot be read to a free name in the same directory; return that name. Raises: OSError."""
     serial = int(time.time())
     while os.path.lexists(target := path.with_name(f"{path.name}.corrupt-{serial}")):
         serial += 1

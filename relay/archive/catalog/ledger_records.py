@@ -1,4 +1,4 @@
-"""What stands in `ledger.jsonl`: rows of the ledger, the source, a generation's origin, each as the record of a line."""
+"""The records of `ledger.jsonl`, one a line: rows of the ledger, the source, a generation's origin."""
 
 import base64
 from typing import Final
@@ -13,7 +13,7 @@ _MOST_OFFSET: Final = (1 << 63) - 1
 
 
 def ledger_record(row: LedgerRow) -> Record:
-    """The row as a line of `ledger.jsonl`."""
+    """Return the row as a record of `ledger.jsonl`."""
     return {
         "record": "ledger",
         "time": float(row.time),
@@ -26,7 +26,7 @@ def ledger_record(row: LedgerRow) -> Record:
 
 
 def identity_record(identity: SourceIdentity) -> Record:
-    """The source as a line of `ledger.jsonl`."""
+    """Return the source as a record of `ledger.jsonl`."""
     return {
         "record": "source",
         "flavour": identity.flavour,
@@ -37,7 +37,7 @@ def identity_record(identity: SourceIdentity) -> Record:
 
 
 def origin_record(origin: Origin) -> Record:
-    """The generation's origin as a line of `ledger.jsonl`; its state as in the event at a file's head, in base 64."""
+    """Return the generation's origin as a record of `ledger.jsonl`; its state as in the event at a file's head, in base 64."""
     flavour, state = encoded_state(origin)
     return {
         "record": "origin",
@@ -51,7 +51,7 @@ def origin_record(origin: Origin) -> Record:
 
 
 def read_record(line: bytes) -> LedgerRow | SourceIdentity | Origin | None:
-    """The reverse, of a whole line; None: nothing that this version knows."""
+    """Return the object that a whole line records; None: nothing that this version knows."""
     try:
         record = kept_json(line)
         if any(isinstance(value, list | dict) for value in record.values()):
@@ -73,7 +73,7 @@ def read_record(line: bytes) -> LedgerRow | SourceIdentity | Origin | None:
 
 
 def _is_row(row: LedgerRow) -> bool:
-    """Whether all of it is what it was when it was written; the line's checksum is no secret."""
+    """Return whether every field has the type that it was written with; the line's checksum is no secret."""
     texts = (row.kind, row.file, row.text, row.details)
     return (
         type(row.time) in (int, float)

@@ -1,12 +1,12 @@
-"""`ledger.jsonl`: what cannot be made again from the binlogs, a second time, as lines of text that are only ever added to.
+"""`ledger.jsonl`: a second copy of what cannot be rebuilt from the binlogs, as lines of text that are only ever appended.
 
     {"record":"ledger","time":1.5,"kind":"gap","file":"...","offset":4,"text":"...","details":"","crc32":"0a1b2c3d"}
     {"record":"source","flavour":"mysql","version":"...","server_id":1,"server_uuid":"...","crc32":"..."}
     {"record":"origin","time":1.5,"file":"...","after_file":"...","after_offset":4,"flavour":"...","state":"...","crc32":"..."}
 
-The crc32 is of all bytes of the line before it, from `{` to the value that comes before the comma. Of source and origin the
-last line counts. A line is added when the catalog has it durably, and `relay.archive.catalog.ledger_copy` compares the two
-at each start.
+The crc32 is of all bytes of the line before it, from `{` to the value that comes before the comma. Only the last line of source and
+origin counts. A line is added when the catalog has it durably, and `relay.archive.catalog.ledger_copy` compares the two at each
+start.
 """
 
 import json
@@ -32,11 +32,11 @@ class LedgerTextLost(RelayError):
 
 @dataclass(frozen=True, slots=True)
 class LedgerLines:
-    """What `ledger.jsonl` holds.
+    """The contents of `ledger.jsonl`.
 
-    lines: the sound ones, each a pair of its offset and its bytes without the line feed. damaged: offsets of lines that are not
-    what was written. end: where whole lines end; what is behind that is of a line that a crash cut. unended: the last one of
-    the damaged has no line feed.
+    lines: the sound ones, each a pair of its offset and its bytes without the line feed. damaged: offsets of lines that are not what
+    was written. end: where whole lines end; bytes after it are of a line that a crash cut. unended: the last one of the damaged has
+    no line feed.
     """
 
     lines: list[tuple[int, bytes]]
@@ -47,13 +47,13 @@ class LedgerLines:
 
 
 def encode_line(record: Record) -> bytes:
-    """One line with its checksum and line feed."""
+    """Return one line with its checksum and line feed."""
     body = json.dumps(record, separators=(",", ":")).encode()[:-1]
     return b'%s%s%08x"}\n' % (body, _SUM, crc32(body))
 
 
 def read_lines(layer: FileLayer, path: Path) -> LedgerLines:
-    """Raises: OSError, also where there is none."""
+    """Read the lines. Raises: OSError, also if there is no file."""
     with StoredFile.open(layer, path) as stored:
         content = stored.read_all()
     lines: list[tuple[int, bytes]] = []
@@ -72,7 +72,7 @@ def read_lines(layer: FileLayer, path: Path) -> LedgerLines:
     if unended:
         damaged.append(at)
         at = len(content)
-    # What was being written when the power went may have its line feed, and not what is before it.
+    # After a power failure, the line that was being written may have its line feed, and not what comes before it.
     sound_to = lines[-1][0] + len(lines[-1][1]) + 1 if lines else 0
     behind = [offset for offset in damaged if offset >= sound_to]
     if behind and (len(behind) == 1 or b"\0" in content[sound_to:]) and not unended:
@@ -89,12 +89,12 @@ def _is_sound(line: bytes) -> bool:
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Whether a crash may leave this at the end: a line's beginning, or parts of it that never came to the disk."""
+    """Return whether a crash may leave these bytes at the end: a line's beginning, or parts of it that never reached the disk."""
     return tail.startswith(b'{"') or b"\0" in tail
 
 
 class LedgerText:
-    """The file, to be added to. For one thread. It is opened when the first line is to be written."""
+    """The file, open for appending. For one thread. It is opened when the first line must be written."""
 
     def __init__(self, path: Path, layer: FileLayer) -> None:
         self._path = path
@@ -102,23 +102,23 @@ class LedgerText:
         self._fd = -1
         self._size = 0
         self._torn = False
-        """Whether a write failed: what is behind `_size` is ours, and to be written again."""
+        """True if a write failed: the bytes after `_size` are this process's own and must be written again."""
         self._waiting: list[bytes] = []
 
     @property
     def waiting(self) -> int:
-        """How many lines are to be written."""
+        """The number of lines that must be written."""
         return len(self._waiting)
 
     def add(self, records: Iterable[Record]) -> None:
-        """Notes lines for the next `flush`, none twice."""
+        """Note lines for the next `flush`, none twice."""
         for record in records:
             line = encode_line(record)
             if line not in self._waiting:
                 self._waiting.append(line)
 
     def flush(self) -> None:
-        """What was added is on stable storage on return. Blocking. Raises: LedgerTextLost; OSError: it waits on."""
+        """Write what was added, on stable storage on return. Blocking. Raises: LedgerTextLost; OSError: the lines keep waiting."""
         if not self._waiting:
             return
         self._open()
@@ -136,13 +136,13 @@ class LedgerText:
         self._waiting.clear()
 
     def replace(self, records: Iterable[Record]) -> None:
-        """The file has these lines and no others, durably on return. Blocking. Raises: OSError."""
+        """Replace all lines of the file by these, durably on return. Blocking. Raises: OSError."""
         self.close()
         replace_file(self._layer, self._path, b"".join(map(encode_line, records)))
         self._waiting.clear()
 
     def close(self) -> None:
-        """Closes the file; what could not be written is added at the next start."""
+        """Close the file; what could not be written is added at the next start."""
         if self._fd >= 0:
             self._layer.close(self._fd)
         self._fd = -1
@@ -166,7 +166,7 @@ class LedgerText:
 
 
 def cut_torn_line(layer: FileLayer, path: Path, lines: LedgerLines) -> None:
-    """Takes a line that a crash cut out of the file; one that is damaged gets its line feed. Raises: OSError."""
+    """Remove a line that a crash cut; a damaged one gets its line feed. Raises: OSError."""
     if lines.end == lines.size and not lines.unended:
         return
     fd = layer.open_alone(path)

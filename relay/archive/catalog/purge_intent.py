@@ -1,6 +1,6 @@
-"""The note of a removal that is going on: which files, and the ledger rows that will tell of them.
+"""The record of a removal that is in progress: the files, and the ledger rows for them.
 
-It is written before the first file goes and removed behind the last, so that a removal that was killed is finished.
+It is written before the first file is removed and removed after the last, so that a killed removal is finished.
 """
 
 import json
@@ -25,13 +25,13 @@ _INDEXES: Final = tuple(suffix for suffix in BESIDE_SUFFIXES if suffix != PLACE_
 
 
 def write_intent(layer: FileLayer, directory: Path, rows: Iterable[LedgerRow]) -> None:
-    """Names, durably, the files that are about to be removed. Raises: OSError."""
+    """Name, durably, the files that are about to be removed. Raises: OSError."""
     lines = [json.dumps([row.time, row.kind, row.file, row.offset, row.text, row.details]) + "\n" for row in rows]
     replace_file(layer, directory / PURGE_NAME, "".join(lines).encode())
 
 
 def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
-    """The files whose removal was begun and perhaps not finished, as their ledger rows. Raises: OSError; ValueError."""
+    """Return the files whose removal was begun and perhaps not finished, as their ledger rows. Raises: OSError; ValueError."""
     path = directory / PURGE_NAME
     if not layer.exists(path):
         return []
@@ -50,9 +50,9 @@ def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
 
 
 def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> None:
-    """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError.
+    """Remove binlogs and their indexes, durably on return. Files that are already missing are ignored. Raises: OSError.
 
-    Of one that may be in a bucket too, NAME.gone is left, which says so: `relay.tiers` removes it there, and then NAME.gone.
+    For one that may be in a bucket too, NAME.gone is left as the note of that: `relay.tiers` removes it there, and then NAME.gone.
     """
     for name in names:
         layer.unlink(directory / name)
@@ -67,6 +67,6 @@ def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> Non
 
 
 def forget_intent(layer: FileLayer, directory: Path) -> None:
-    """All that the intent names is done. Raises: OSError."""
+    """Forget the intent: everything that it names is done."""
     layer.unlink(directory / PURGE_NAME)
     layer.sync_directory(directory)

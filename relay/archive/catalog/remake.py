@@ -1,4 +1,4 @@
-"""Making the catalog of a running relay again: it was damaged, or removed, or another file took its place."""
+"""Rebuilds the catalog of a running relay after it was damaged, removed, or replaced by another file."""
 
 import contextlib
 import time
@@ -19,10 +19,10 @@ _FROM: Final = f"A new one was made from {LEDGER_TEXT_NAME} and from what the re
 
 
 def instead_of_damaged(path: Path, layer: FileLayer, why: str) -> tuple[Catalog, list[LedgerRow]]:
-    """Keeps the catalog at `path` aside and makes one that has the ledger, the source, the origin, and what is sound of the old.
+    """Keep the catalog at `path` aside and create one that has the ledger, the source, the origin, and the sound rows of the old one.
 
-    Returns it, and the rows that tell of it, which it has. The damaged one must be closed. Blocking.
-    Raises: CatalogUnreadable; OSError; sqlite3.Error.
+    Return it, and the rows that report this, which it has. The damaged one must be closed. Blocking. Raises: CatalogUnreadable;
+    OSError; sqlite3.Error.
     """
     rows: list[LedgerRow] = []
     kept = ""
@@ -48,9 +48,9 @@ def instead_of_damaged(path: Path, layer: FileLayer, why: str) -> tuple[Catalog,
 
 
 def instead_of_lost(old: Catalog, path: Path, layer: FileLayer) -> tuple[Catalog, list[LedgerRow]]:
-    """The same for a catalog whose file is gone or was replaced: `old` is still open, and all of it is copied; closes it.
+    """Do the same for a catalog whose file is missing or was replaced: `old` is still open; copy all of it and close it.
 
-    Blocking. Raises: as `instead_of_damaged`; `old` is then as it was, or closed where the copy is in place.
+    Blocking. Raises: as `instead_of_damaged`; `old` is then as it was, or closed if the copy is in place.
     """
     copy = path.with_name(path.name + TEMPORARY_SUFFIX)
     layer.close(layer.create(copy))

@@ -1,7 +1,7 @@
-"""What can still be believed of a damaged catalog: rows whose checksum is right.
+"""The rows of a damaged catalog that can still be believed, because their checksums are right.
 
-Without them the archive would have to be read as a whole, and what was noted when files were sealed, their digests, would be
-made again from bytes that may have changed since.
+Without them the whole archive would have to be read, and the digests that were recorded when files were sealed would be recomputed
+from bytes that may have changed since.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ Rows = dict[object, tuple[Any, ...]]
 
 
 def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
-    """Puts what is sound in the catalog that was `kept` aside into the new `catalog`; returns how many files that knows then.
+    """Copy the sound rows of the catalog that was `kept` aside into the new `catalog`; return how many files that knows then.
 
-    gone: names of files that the ledger calls purged or missing; their rows may be there still. Blocking.
-    Raises: CatalogUnreadable; sqlite3.Error, of the new one.
+    gone: names of files that the ledger calls purged or missing; their rows may still exist. Blocking. Raises: CatalogUnreadable;
+    sqlite3.Error, of the new one.
     """
     tables: dict[str, Rows] = {}
-    # A copy: SQLite would put its log into the database, and take it away.
+    # A copy: SQLite would put its log into the database, and remove the log.
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as place:
         copy = Path(place) / kept.name
         _copy(kept, copy)
@@ -38,7 +38,7 @@ def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
         tables = _sound_rows(copy)
     files = {number: row for number, row in tables.get("files", {}).items() if row[0] not in gone}
     numbers = set(files)
-    # NULL stands for what is behind the file before it, and nobody else may know that.
+    # NULL stands for the state after the file before it, which may be recorded nowhere else.
     gtids = {
         number: row
         for number, row in tables.get("gtids", {}).items()

@@ -1,1 +1,1 @@
-"""Gaps in the source's binlogs that somebody accepted: what is known of each, and what it means for replicas."""
+"""Accepted gaps in the source's binlogs: what is known of each, and what it means for replicas."""

@@ -1,9 +1,9 @@
-"""A gap between two generations of the archive that somebody accepted, and the record of it beside the later one.
+"""An accepted gap between two generations of the archive, and the record of it with the later one.
 
-The source's binlogs do not lead on from where the archive ends: they were purged there too early, it lost the end of them in
-a crash, it was reset, restored or replaced. An accepted gap begins a new generation of the archive with the source's next whole
-file. Without the record a stream would pass from one to the other in silence, so it is written twice: as a file in the
-directory of the later generation, and as the details of a row of its ledger.
+The source's binlogs do not lead on from where the archive ends: they were purged there too early, it lost the end of them in a crash,
+it was reset, restored or replaced. An accepted gap begins a new generation of the archive with the source's next whole file. Without
+the record a stream would silently pass from one to the other, so it is written twice: as a file in the directory of the later
+generation, and as the details of a row of its ledger.
 """
 
 import contextlib
@@ -31,64 +31,70 @@ _SHOWN_CHARACTERS: Final = 120
 
 
 class GapUnreadable(RelayError):
-    """A record that says nothing, or not all."""
+    """The record of a gap cannot be read, or not all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """What is missing between the archive's end and the file that it goes on with, and who accepted that.
-
-    stop: the trouble with the source that it was accepted for. time: Unix seconds; by: who. source: host:port.
-    after: the archive's end; last_time: of its last event, Unix seconds, 0: unknown.
-    common: up to where the archive and the source have the same; None: they have no file in common, or the source has purged
-    it, and `after` counts. to: where the source goes on; the generation begins with that file's first byte. created,
-    server_id: when and by whom that file was made, Unix seconds.
-    is_whole: nothing is missing, as far as GTIDs or positions tell. has_place: by file and position, `to` is what follows; it is
-    not where another server's binlogs go on, which are found by GTID. missing: GTIDs that nobody archived, as text; empty: none,
-    or they are not known. lost: GTIDs that the archive has and the source lost, as text; state: what was executed at `common`,
-    as text; None: without GTIDs. replicas: who was sent what the source has lost.
-    """
+    """The part that is missing between the archive's end and the file with which it continues, and the person who accepted that."""
 
     flavour: str
     stop: str
+    """The trouble with the source that it was accepted for."""
     time: float
+    """Unix seconds."""
     by: str
+    """The person who accepted it."""
     source: str
+    """host:port."""
     after: Position
+    """The archive's end."""
     last_time: int
+    """The time of the archive's last event, Unix seconds, 0: unknown."""
     common: Position | None
+    """The position up to which the archive and the source have the same; None: they have no file in common, or the source has
+    purged it, and `after` counts."""
     to: Position
+    """The place where the source continues; the generation begins with that file's first byte."""
     created: int
+    """The time when that file was created, Unix seconds."""
     server_id: int
+    """The server that created it."""
     is_whole: bool
+    """True if nothing is missing, as far as GTIDs or positions tell."""
     has_place: bool = True
+    """True if `to` is what follows by file and position; it is not if another server's binlogs continue, which are found by GTID."""
     missing: str = ""
+    """GTIDs that were not archived, as text; empty: none, or they are not known."""
     lost: str = ""
+    """GTIDs that the archive has and the source lost, as text."""
     state: str | None = None
+    """The GTIDs executed at `common`, as text; None: without GTIDs."""
     replicas: tuple[str, ...] = ()
+    """The replicas that were sent what the source has lost."""
 
     @property
     def fork(self) -> Position:
-        """Up to where replicas are served the generation before: behind it is what the source has not."""
+        """The position up to which replicas are served the generation before: what comes after it the source does not have."""
         return self.common if self.common is not None else self.after
 
     @property
     def has_lost(self) -> bool:
-        """Whether the source lost something that the archive has."""
+        """True if the source lost something that the archive has."""
         return bool(self.lost) or self.after != self.fork
 
     @property
     def executed(self) -> GtidValue | None:
-        """All that was executed at `fork`; None: it is not known."""
+        """Everything that was executed at `fork`; None: unknown."""
         return None if self.state is None else _value(self.flavour, self.state)
 
     @property
     def lost_gtids(self) -> GtidValue:
-        """`lost` as a value: of MariaDB, the newest groups that the source lost, of each server."""
+        """`lost` as a value: for MariaDB, the newest groups that the source lost, of each server."""
         return _value(self.flavour, self.lost)
 
     def same_facts(self, other: "AcceptedGap") -> bool:
-        """Whether both are about the same gap, whoever accepted it, and whatever address the source has."""
+        """Return whether both are about the same gap, regardless of who accepted it and of the source's address."""
         return self._facts() == other._facts()
 
     def _facts(self) -> "AcceptedGap":
@@ -98,13 +104,13 @@ class AcceptedGap:
 
     @property
     def are_missing(self) -> str:
-        """Whether that is sure, as the words of a sentence about binlogs."""
+        """The words about binlogs in a sentence: "are missing" if that is certain, else "may be missing"."""
         skipped = binlog_number(self.to.file) > binlog_number(self.fork.file) + 1
         return "are missing" if self.missing or skipped else "may be missing"
 
     @property
     def what_is_missing(self) -> str:
-        """A sentence without its full stop."""
+        """A sentence, without its full stop, about what is missing."""
         where = f"between {self.fork} and {self.to}"
         if self.is_whole:
             return f"no binlog is missing {where}"
@@ -113,7 +119,7 @@ class AcceptedGap:
 
     @property
     def what_is_lost(self) -> str:
-        """A sentence without its full stop; empty: nothing is."""
+        """A sentence, without its full stop, about what is lost; empty: nothing is."""
         if not self.has_lost:
             return ""
         gtids = f": {_cut(self.lost)}" if self.lost else ""
@@ -123,7 +129,7 @@ class AcceptedGap:
 
     @property
     def text(self) -> str:
-        """All of it, for the ledger and the log."""
+        """The whole text, for the ledger and the log."""
         parts = [
             f"{self.what_is_missing[0].upper()}{self.what_is_missing[1:]} "
             f"({_moment(self.last_time)} to {_moment(self.created)})",
@@ -138,12 +144,12 @@ class AcceptedGap:
     # --- as a record -------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """One line."""
+        """Return it as one line."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "AcceptedGap":
-        """Raises: GapUnreadable."""
+        """Decode it. Raises: GapUnreadable."""
         try:
             held = kept_json(text)
             for key in ("after", "common", "to"):
@@ -158,17 +164,17 @@ class AcceptedGap:
 
 @lru_cache(maxsize=16)
 def _value(flavour: str, text: str) -> GtidValue:
-    """Sets may be large, and are asked for with each request."""
+    """Return the value of a text. Sets may be large, and are needed with each request."""
     return GtidSet.from_text(text) if flavour == "mysql" else GtidList.from_text(text)
 
 
 def keep_gap(directory: Path, gap: AcceptedGap, name: str = GAP_NAME) -> None:
-    """Writes the record into a generation's directory. Blocking. Raises: OSError."""
+    """Write the record into a generation's directory. Blocking. Raises: OSError."""
     write_small_file(directory / name, gap.to_json() + "\n")
 
 
 def kept_gap(directory: Path, name: str = GAP_NAME) -> AcceptedGap | None:
-    """The record in a directory; None: there is none. Blocking. Raises: GapUnreadable; OSError."""
+    """Return the record in a directory; None: there is none. Blocking. Raises: GapUnreadable; OSError."""
     try:
         return AcceptedGap.from_json(read_file(directory / name).decode())
     except FileNotFoundError:
@@ -178,9 +184,9 @@ def kept_gap(directory: Path, name: str = GAP_NAME) -> AcceptedGap | None:
 
 
 def gap_before(directory: Path) -> AcceptedGap | None:
-    """The gap that the generation in `directory` stands behind; None: none. Blocking.
+    """Return the gap after which the generation in `directory` begins; None: none. Blocking.
 
-    Raises: GapUnreadable where it stands behind one and nothing tells which; OSError.
+    Raises: GapUnreadable if it begins after one and nothing tells which; OSError.
     """
     unreadable: GapUnreadable | None = None
     try:

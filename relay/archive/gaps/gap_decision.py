@@ -1,4 +1,4 @@
-"""The gap that somebody accepted and that no generation stands behind yet: kept beside the archive until one does."""
+"""The accepted gap after which no generation begins yet: it is kept with the archive until one does."""
 
 import asyncio
 from pathlib import Path
@@ -12,14 +12,14 @@ log = structlog.get_logger()
 
 
 class GapDecision:
-    """One at a time. `gap` None: nobody accepted one, or it was carried out."""
+    """One decision at a time. `gap` None: none was accepted, or it was carried out."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.gap: AcceptedGap | None = None
 
     def load(self, behind: AcceptedGap | None) -> None:
-        """What an earlier run, or `archive accept-gap`, left. behind: the gap that the newest generation stands behind; this one
+        """Load what an earlier run, or `archive accept-gap`, left. behind: the gap after which the newest generation begins; this one
         was carried out. Blocking."""
         try:
             gap = kept_gap(self._directory, ACCEPTED_NAME)
@@ -32,21 +32,21 @@ class GapDecision:
         self.gap = gap
 
     def write(self, gap: AcceptedGap) -> None:
-        """Blocking: it is on the disk when this returns. Raises: OSError."""
+        """Write the decision. Blocking: it is on the disk on return. Raises: OSError."""
         keep_gap(self._directory, gap, ACCEPTED_NAME)
         self.gap = gap
 
     async def keep(self, gap: AcceptedGap) -> None:
-        """As `write`, in a thread."""
+        """Do as `write`, in a thread."""
         await asyncio.to_thread(self.write, gap)
 
     async def drop(self) -> None:
-        """It was carried out, or does not hold any more."""
+        """Drop the decision: it was carried out, or is not valid any more."""
         self.gap = None
         try:
             await asyncio.to_thread(self._remove)
         except OSError as error:
-            # It is looked at again at the next start, and holds only for the very gap that it was made for.
+            # It is checked again at the next start, and is valid only for the very gap that it was made for.
             log.warning("gap_decision_not_removed", file=ACCEPTED_NAME, why=str(error))
 
     def _remove(self) -> None:

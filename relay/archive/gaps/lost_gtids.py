@@ -1,7 +1,7 @@
 """Transactions that the archive has and the source has lost: which these are, and whether a replica has some of them.
 
-The source gives the numbers that it lost to other transactions. So a GTID of these says two things, and a replica that has it
-from before would pass over the other transaction in silence.
+The source gives the numbers that it lost to other transactions. So a GTID of these is ambiguous, and a replica that has it from
+before would silently pass over the other transaction.
 """
 
 from collections.abc import Iterable
@@ -23,8 +23,8 @@ _NOTHING: Final = GtidSet()
 
 @dataclass(frozen=True, slots=True)
 class GapGtids:
-    """A gap by GTID, as texts. lost: what the archive has and the source has no more; state: what both have executed at the gap;
-    missing: what the source executed behind that, and nobody archived."""
+    """A gap by GTID, as texts. lost: what the archive has and the source does not have any more; state: what both have executed at
+    the gap; missing: what the source executed after that and the archive does not have."""
 
     lost: str
     state: str
@@ -32,7 +32,7 @@ class GapGtids:
 
 
 class ArchivedPart(NamedTuple):
-    """[start, stop) of an archived file, both of them between two transactions."""
+    """The range [start, stop) of an archived file, both ends between two transactions."""
 
     path: Path
     start: int
@@ -41,7 +41,7 @@ class ArchivedPart(NamedTuple):
 
 
 def mysql_gtids_in(layer: FileLayer, parts: Iterable[ArchivedPart]) -> GtidSet:
-    """The GTIDs of a MySQL source's transactions in these parts. Blocking. Raises: OSError; Malformed; ArchiveUnavailable."""
+    """Return the GTIDs of a MySQL source's transactions in these parts. Blocking. Raises: OSError; Malformed; ArchiveUnavailable."""
     found = GtidSet()
     for part in parts:
         collector = FileGtidCollector("mysql", checksum=part.checksum)
@@ -56,15 +56,15 @@ def mysql_gtids_in(layer: FileLayer, parts: Iterable[ArchivedPart]) -> GtidSet:
 
 
 def mysql_gap(executed: GtidSet, source_has: GtidSet, before_file: GtidSet, cut_off: GtidSet = _NOTHING) -> GapGtids:
-    """executed: by all that is archived. source_has: of that, what is the same at the source. before_file: what the source had
-    executed before the file that is gone on with. cut_off: what replicas are sent no more of what is archived."""
+    """Return the gap. executed: by all that is archived. source_has: of that, what is the same at the source. before_file: what the
+    source had executed before the file with which it continues. cut_off: the archived part that replicas are sent no more."""
     lost = (executed - source_has) | cut_off
     state = executed - lost
     return GapGtids(lost.line, state.line, (before_file - state).line)
 
 
 def mariadb_gap(executed: GtidList, source_has: GtidList, before_file: GtidList) -> GapGtids:
-    """The same by states. A domain that the source no longer knows, while it knows others, was taken out there on purpose."""
+    """Return the gap by states. A domain that the source no longer knows, while it knows others, was removed there on purpose."""
     known = {gtid.domain_id for gtid in source_has}
     newest = {gtid.domain_id: gtid for gtid in executed.position}
     lost_domains = {
@@ -93,10 +93,10 @@ def _range(last: DomainGtid, state: GtidList) -> str:
 def lost_and_held(
     gap: AcceptedGap, held: GtidSet | GtidPosition, executed: GtidValue | None, purged: GtidValue | None
 ) -> str:
-    """What of the lost transactions a replica has that reports `held`, as text; empty: none, or those of the same number since.
+    """Return, as text, the lost transactions that a replica has that reports `held`; empty: none, or those of the same number since.
 
-    executed: what the archive has now, with all behind the gap; purged: of that, what was executed before the oldest file
-    behind the gap. Who has a transaction that only the source's new history has did not come from the old one.
+    executed: what the archive has now, with everything after the gap; purged: of that, what was executed before the oldest file after
+    the gap. A replica that has a transaction of the source's new history only did not come from the old one.
     """
     lost, state = gap.lost_gtids, gap.executed
     if isinstance(held, GtidSet):

@@ -1,1 +1,1 @@
-"""Which GTIDs the archived files hold, kept while they grow."""
+"""The GTIDs of the archived files, maintained while they grow."""

@@ -1,7 +1,7 @@
 """NAME.gtx and the GTID facts of one archived file, while it is written and when it is read again.
 
-NAME.gtx is made from the file's bytes alone, so a part of it that may be torn is simply made again: of an index that is
-gone on with only those blocks are believed that end where the file is known to be on stable storage.
+NAME.gtx is derived from the file's bytes alone, so a part of it that may be torn is simply rebuilt: of an index that is continued,
+only those blocks are believed that end where the file is known to be on stable storage.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _SMALL_BYTES: Final = 16 << 10
 
 
 def gtx_path(path: Path) -> Path:
-    """NAME.gtx beside NAME."""
+    """Return the path of NAME.gtx for NAME."""
     return path.with_name(path.name + GTX_SUFFIX)
 
 
@@ -42,20 +42,20 @@ class GtidRecorder:
         self._reported_serial = collector.transactions
         self._head_reported = collector.head_complete
         self.problem: str | None = None
-        """Why the file's GTIDs cannot be read; nothing is recorded from then on."""
+        """The reason why the file's GTIDs cannot be read; nothing is recorded from then on."""
 
     @classmethod
     def create(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
-        """For a new file. Raises: OSError."""
+        """Create one for a new file. Raises: OSError."""
         collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
         return cls(layer, layer.create(gtx_path(path)), 0, collector, BlockIndexWriter())
 
     @classmethod
     def resume(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
-        """For a file that recovery has left whole up to `file.end`. Raises: OSError."""
+        """Create one for a file that recovery has left whole up to `file.end`. Raises: OSError."""
         try:
             collector, blocks = collect(layer, path, file, file.end)
-            collector.before  # noqa: B018 - what cannot be read of the head is told here, not at the file's end
+            collector.before  # noqa: B018 - a head that cannot be read is reported here, not at the end of the file
         except Malformed as error:
             recorder = cls.create(layer, path, file)
             recorder.problem = str(error)
@@ -67,13 +67,13 @@ class GtidRecorder:
         return cls(layer, fd, len(data), collector, index)
 
     def take(self, batch: Sequence[Buffer]) -> GtidNews | None:
-        """Takes the next bytes of the file, and notes what ended in NAME.gtx; None: nothing new, also where the file's GTIDs
-        could not be read before. Raises: OSError."""
+        """Take the next bytes of the file, and note in NAME.gtx what ended; None: nothing new, also if the file's GTIDs could not be
+        read before. Raises: OSError."""
         if self.problem is not None:
             return None
         collector = self._collector
         try:
-            # Each call lets go of the interpreter and has to get it back, which costs more than copying what is small.
+            # Each call releases the interpreter and must get it back, which costs more than copying small buffers.
             if len(batch) > 1 and sum(map(len, batch)) <= len(batch) * _SMALL_BYTES:
                 batch = (b"".join(batch),)
             for data in batch:
@@ -106,34 +106,34 @@ class GtidRecorder:
             self._size += len(data)
 
     def cut_back(self, boundary: int) -> None:
-        """What is behind this end of a transaction is taken out of the file again."""
+        """Take back the bytes after this end of a transaction."""
         self._collector.begin(boundary)
 
     def sync(self) -> None:
-        """What was noted is on stable storage on return. Not only for the writer thread. Raises: OSError."""
+        """Put what was recorded on stable storage before returning. Not only for the writer thread. Raises: OSError."""
         size = self._size
         if size != self._synced_size:
             self._layer.sync_data(self._fd)
             self._synced_size = size
 
     def finish(self) -> None:
-        """The file ends here, for ever or until the relay starts again. Raises: OSError."""
+        """End the file here, for ever or until the relay starts again. Raises: OSError."""
         if self.problem is None:
             self._collector.finish()
             self._write(self._collector.take_blocks())
 
     def close(self) -> None:
-        """Closes NAME.gtx."""
+        """Close NAME.gtx."""
         self._layer.close(self._fd)
 
     @property
     def before(self) -> GtidValue | None:
-        """What the file's head says."""
+        """The state that the file's head names."""
         return self._collector.before if self._head_reported and self.problem is None else None
 
     @property
     def facts(self) -> GtidFacts:
-        """All that the file says by now."""
+        """All GTID facts of the file so far."""
         if self.problem is not None:
             return GtidFacts(None, None, self._collector.anonymous)
         return GtidFacts(self.before, self._collector.inside(), self._collector.anonymous)
@@ -146,9 +146,9 @@ def collect(
     trusted: int,
     on_progress: Callable[[int], None] | None = None,
 ) -> tuple[FileGtidCollector, list[IndexBlock]]:
-    """Reads `file` up to `file.end` as far as NAME.gtx does not tell: of it blocks up to offset `trusted` are taken.
+    """Read `file` up to `file.end` as far as NAME.gtx does not cover it: its blocks up to offset `trusted` are used.
 
-    Returns a collector that has all of the file, and the blocks that ended. Raises: Malformed; OSError.
+    Return a collector that has all of the file, and the blocks that ended. Raises: Malformed; OSError.
     """
     blocks = _known_blocks(layer, path, trusted) if trusted > FIRST_EVENT else []
     with StoredFile.open(layer, path) as stored:
@@ -172,7 +172,7 @@ def recover_gtids(
     trusted: int,
     on_progress: Callable[[int], None] | None = None,
 ) -> GtidFacts:
-    """Makes NAME.gtx whole, as `collect` does; the facts of the file up to `file.end`. Raises: Malformed; OSError."""
+    """Complete NAME.gtx, as `collect` does; return the facts of the file up to `file.end`. Raises: Malformed; OSError."""
     collector, blocks = collect(layer, path, file, trusted, on_progress)
     if file.sealed:
         collector.finish()
@@ -183,7 +183,7 @@ def recover_gtids(
 
 
 def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> BlockIndex | None:
-    """NAME.gtx of the file at `path`, or None where there is none. torn: as for `BlockIndex`. Raises: Malformed; OSError."""
+    """Return NAME.gtx of the file at `path`, or None if there is none. torn: as for `BlockIndex`. Raises: Malformed; OSError."""
     try:
         with StoredFile.open(layer, gtx_path(path)) as stored:
             return BlockIndex(stored.read_all(), torn=torn)
@@ -192,7 +192,7 @@ def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> BlockInde
 
 
 def read_last_start(layer: FileLayer, path: Path) -> int | None:
-    """Of a complete file, where its last block starts by the end of its NAME.gtx; None: it does not tell.
+    """Return where the last block of a complete file starts, by the end of its NAME.gtx; None: unknown.
 
     Raises: OSError.
     """
@@ -204,6 +204,6 @@ def read_last_start(layer: FileLayer, path: Path) -> int | None:
 
 
 def _known_blocks(layer: FileLayer, path: Path, trusted: int) -> list[IndexBlock]:
-    """Those that end up to `trusted`, as far as NAME.gtx is sound."""
+    """Return the blocks that end up to `trusted`, as far as NAME.gtx is sound."""
     index = read_index(layer, path, torn=True)
     return list(takewhile(lambda block: block.stop <= trusted, index or ()))

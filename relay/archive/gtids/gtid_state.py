@@ -1,9 +1,9 @@
-"""What the archive has, by GTID: what a replica that asks by GTID is checked against, and what statements are answered from.
+"""The archive by GTID: GTID replicas are checked against it, and statements are answered from it.
 
 Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
 
-All files are of one family of servers, MySQL's or MariaDB's, or their GTIDs are not known: such a file is served by position,
-and to nobody who asks by GTID and needs it or one before it.
+All files are of one family of servers, MySQL's or MariaDB's, or their GTIDs are unknown: such a file is served by position, and to no
+GTID replica that needs it or one before it.
 """
 
 from collections import deque
@@ -19,32 +19,32 @@ from relay.archive.storage.gtid_facts import NOT_KNOWN, GtidFacts, GtidNews, Gti
 
 @dataclass(frozen=True, slots=True)
 class GtidView:
-    """The archive by GTID at one moment. Nobody changes it.
-
-    flavour: "mysql", "mariadb", "" while there is no file. names: the files, oldest first; numbers of files below are
-    places in it. search: of MySQL's, what each holds. befores: of MariaDB's, the state before each; breaks: where
-    the source took domains out of it.
-    executed: all that was published, and what was purged before it. purged: what of it no file here holds; of MariaDB's,
-    the state before the oldest file. anonymous_files: those with transactions that have no GTID, or none that could be read.
-    unreadable_files: of these, the latter.
-    """
+    """The archive by GTID at one moment. It never changes."""
 
     flavour: str
+    """"mysql", "mariadb", "" while there is no file."""
     names: tuple[str, ...]
+    """The files, oldest first; numbers of files below are places in it."""
     search: FileSearch
+    """The contents of each file of MySQL's."""
     befores: tuple[GtidList, ...]
+    """The state before each file of MariaDB's."""
     breaks: tuple[Break, ...]
+    """The files of MariaDB's at which the source removed domains from it."""
     executed: GtidValue
+    """Everything that was published, and what was purged before it."""
     purged: GtidValue
+    """The part of `executed` that no file here contains; of MariaDB's, the state before the oldest file."""
     anonymous_files: tuple[int, ...]
+    """The files with transactions that have no GTID, or none that could be read."""
     unreadable_files: tuple[int, ...] = ()
+    """Those of `anonymous_files` whose GTIDs could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileGtids:
-    """What is known of one file. inside: of MySQL's, its transactions, encoded. before, behind: of MariaDB's, the states
-    around it. None of these while the file grows. anonymous: whether it has transactions without a GTID, or none that could
-    be read."""
+    """The facts of one file. inside: of MySQL's, its transactions, encoded. before, behind: of MariaDB's, the states around it. None
+    of these while the file grows. anonymous: whether it has transactions without a GTID, or none that could be read."""
 
     inside: bytes | None
     before: GtidList | None
@@ -58,12 +58,12 @@ class GtidState:
     def __init__(self) -> None:
         self.flavour = ""
         self.source_purged = GtidSet()
-        """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
+        """MySQL's @@gtid_purged at the source, once it was requested: transactions that may be in no file's head."""
         self._names: list[str] = []
         self._places: dict[str, int] = {}
-        """The place of each file that is there, counted from the first that there ever was."""
+        """The place of each existing file, counted from the first that ever existed."""
         self._dropped = 0
-        """How many files were purged: `_without` counts from the first that there ever was."""
+        """The number of purged files: `_without` counts from the first that ever existed."""
         self._without: dict[int, None] = {}
         """Sealed files with transactions that have no GTID, or none that could be read."""
         self._unreadable: dict[int, None] = {}
@@ -72,14 +72,15 @@ class GtidState:
         self._search = FileSearch()
         self._befores: list[GtidList] = []
         self._breaks: dict[int, GtidList] = {}
-        """MariaDB's files whose list is not what is behind the file before, with what is missing: counted as in `_without`."""
+        """MariaDB's files whose list is not the state after the file before, with what is missing: counted as in `_without`."""
         self.forgotten: set[int] = set()
-        """MariaDB: the domains that the source took out of its state."""
+        """MariaDB: the domains that the source removed from its state."""
         self._behind = GtidList()
-        """MariaDB: the state where there is no file: nothing, or what is behind the last one that was purged."""
+        """MariaDB: the state without a file: nothing, or the state after the last one that was purged."""
         self._executed = GtidSetBuilder()
         self._not_here = GtidSet()
-        """MySQL: executed before the oldest file, or named by a later head and held by no file before that."""
+        """MySQL: transactions that were executed before the oldest file, or that a later head names and no file before that
+        contains."""
         self._sealed = True
         self._head: GtidValue | None = None
         self._inside = GtidSetBuilder()
@@ -87,16 +88,16 @@ class GtidState:
         """MariaDB: the last group of each server in the newest file. `_inside`: MySQL's transactions in it."""
         self._anonymous = 0
         self._readable = True
-        """Whether all GTIDs of the newest file are known."""
+        """True if all GTIDs of the newest file are known."""
         self._waiting: deque[tuple[int, GtidNews]] = deque()
         self._searched = True
-        """Whether `_search` has all of the newest file."""
+        """True if `_search` has all of the newest file."""
 
-    # --- what it is fed with -----------------------------------------------------------------------------------------
+    # --- its input ---------------------------------------------------------------------------------------------------
 
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
-        """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some us a
-        file: for a thread, before anybody else has the state."""
+        """Load, at the start, all files, oldest first, and their facts, the newest up to its published end. It takes some us a file:
+        for a thread, before the state is shared."""
         names: list[str] = []
         insides: list[GtidSet] = []
         for file, file_facts in zip(files, facts, strict=True):
@@ -124,8 +125,8 @@ class GtidState:
         self._load_alike(names, insides)
 
     def _load_alike(self, names: Sequence[str], insides: Sequence[GtidSet]) -> None:
-        """`begin_file` and `seal` of files of MySQL's that each go on where the one before it ended, which is most of what
-        there is; without what is noted of those with transactions that have no GTID."""
+        """Do `begin_file` and `seal` for files of MySQL's that each continue the one before it, which are most of them; the notes of
+        those with transactions that have no GTID are left out."""
         if not names:
             return
         self._head = None
@@ -139,7 +140,7 @@ class GtidState:
         self._searched = self._sealed = True
 
     def begin_file(self, name: str, flavour: str) -> None:
-        """A file was made; it grows from now on. Of files of another family that are there nothing is known any more."""
+        """Begin a new file, which grows from now on. Nothing is known any more of existing files of another family."""
         if flavour and flavour != self.flavour:
             self._change_family(flavour)
         if self.flavour != "mysql":
@@ -169,11 +170,11 @@ class GtidState:
         self._without = self._unreadable.copy()
 
     def report(self, boundary: int, news: GtidNews) -> None:
-        """These transactions are in the file that grows; they end at `boundary` at the latest."""
+        """Note that these transactions are in the file that grows; they end at `boundary` at the latest."""
         self._waiting.append((boundary, news))
 
     def publish(self, end: int) -> None:
-        """What was reported up to this offset of the file that grows may be seen."""
+        """Publish what was reported up to this offset of the file that grows."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= end:
             _boundary, news = waiting.popleft()
@@ -194,7 +195,7 @@ class GtidState:
                 self._latest = self._latest.advanced(map(domain_gtid, news.runs))
 
     def resume(self, facts: GtidFacts) -> None:
-        """The newest file was read up to its published end: this is all there is of it."""
+        """Replace the facts of the newest file, which was read up to its published end."""
         self._waiting.clear()
         facts = NOT_KNOWN if self._given_up else facts_of_family(self.flavour, facts)
         self._readable = facts.inside is not None
@@ -210,7 +211,7 @@ class GtidState:
             self._latest = inside
 
     def seal(self, facts: GtidFacts) -> None:
-        """The file that grew is complete and all of it published."""
+        """Seal the file that grew: it is complete and all of it published."""
         self.resume(facts)
         self._note_search()
         if self._newest_without:
@@ -220,8 +221,7 @@ class GtidState:
         self._sealed = True
 
     def give_up(self, names: Sequence[str]) -> None:
-        """What was noted cannot be relied on any more, after a fault: of these files, all that there are, and of those to come no GTID
-        is known."""
+        """Forget everything after a fault: no GTID is known of these files, which are all that exist, nor of those to come."""
         self._given_up = True
         self._names = list(names)
         self._places = {name: self._dropped + number for number, name in enumerate(self._names)}
@@ -233,7 +233,7 @@ class GtidState:
         self._searched = self._sealed = True
 
     def forget_oldest(self, names: Collection[str]) -> None:
-        """Files are being purged. Names that are forgotten already are passed over."""
+        """Forget files that are being purged. Names that are forgotten already are passed over."""
         count = 0
         while count < len(self._names) and self._names[count] in names:
             count += 1
@@ -256,7 +256,7 @@ class GtidState:
             return
         self._head = head
         if isinstance(head, GtidList):
-            # The list that is there already, where it says the same, so that 10,000 equal ones are one.
+            # The existing list, if it is equal, so that 10,000 equal ones are one.
             if head != self._befores[-1]:
                 self._note_break(self._befores[-1], head)
                 self._befores[-1] = head
@@ -267,7 +267,7 @@ class GtidState:
             self._executed.add_set(unheard)
 
     def _note_break(self, behind: GtidList, head: GtidList) -> None:
-        """The newest file's list is not the state behind the file before it."""
+        """Note that the newest file's list is not the state after the file before it."""
         if len(self._befores) > 1:
             kept = {gtid.domain_id for gtid in head}
             gone = GtidList(gtid for gtid in behind if gtid.domain_id not in kept)
@@ -284,35 +284,35 @@ class GtidState:
             return self._behind
         return self._befores[-1].advanced(self._latest) if len(self._latest) else self._befores[-1]
 
-    # --- what is asked -----------------------------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------------------------------
 
     @property
     def executed(self) -> GtidValue:
-        """All that was published, and what was executed before the oldest file (`@@gtid_executed`, `@@gtid_binlog_state`)."""
+        """Everything that was published, and what was executed before the oldest file (`@@gtid_executed`, `@@gtid_binlog_state`)."""
         if self.flavour == "mariadb":
             return self._state()
         return self._executed.snapshot() | self._gone_before()
 
     @property
     def purged(self) -> GtidValue:
-        """What was executed and is in no file here: of MySQL a set, of MariaDB the state before the oldest file."""
+        """The GTIDs that were executed and are in no file here: for MySQL a set, for MariaDB the state before the oldest file."""
         if self.flavour == "mariadb":
             return self._befores[0] if self._befores else self._behind
         return self._not_here | self._gone_before()
 
     def _gone_before(self) -> GtidSet:
-        """Of MySQL's @@gtid_purged what no head of a file here names. It only gets less: mostly it is nothing soon."""
+        """Return the part of MySQL's @@gtid_purged that no head of a file here names. It only shrinks, mostly to nothing soon."""
         if self.source_purged:
             self.source_purged -= self._executed.snapshot()
         return self.source_purged
 
     @property
     def sources(self) -> Sequence[bytes]:
-        """MySQL: the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        """MySQL: the `Tsid.key`s that have transactions, in the order in which they came. Do not change it."""
         return self._executed.sources
 
     def has_anonymous(self, name: str) -> bool:
-        """Whether a transaction without a GTID is published of this file, or one that could not be read."""
+        """Return whether a transaction without a GTID is published of this file, or one that could not be read."""
         place = self._places.get(name, -1)
         newest = place == self._dropped + len(self._names) - 1 and not self._sealed
         return place >= 0 and (self._newest_without if newest else place in self._without)
@@ -322,7 +322,7 @@ class GtidState:
         return self._anonymous > 0 or not self._readable
 
     def file(self, name: str) -> FileGtids | None:
-        """What is known of this file; None: there is no such."""
+        """Return the facts of this file; None: there is no such file."""
         place = self._places.get(name)
         if place is None:
             return None
@@ -335,7 +335,7 @@ class GtidState:
         return FileGtids(None, self._befores[number], self._befores[number + 1], anonymous)
 
     def view(self) -> GtidView:
-        """All of it as it is now. Costs some 0.1 ms with 10,000 files."""
+        """Return all of it as it is now. It costs some 0.1 ms with 10,000 files."""
         self._note_search()
         without = [place - self._dropped for place in self._without]
         if self._newest_without and not self._sealed:

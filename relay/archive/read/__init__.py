@@ -1,1 +1,1 @@
-"""The way out: open files, up to where they may be read, and which positions are sound."""
+"""The way out: open files, the offsets up to which they may be read, and the sound positions."""

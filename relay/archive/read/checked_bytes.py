@@ -1,7 +1,7 @@
-"""What of the bytes that were read for a stream may be sent: whole transactions, all of them as they were archived.
+"""The check of the bytes that were read for a stream: only whole transactions are sent, exactly as they were archived.
 
-A transaction that ends in the bytes at hand is checked there. Of a longer one nothing is sent before all of it was checked
-ahead of the stream; while it is sent it is checked once more.
+A transaction that ends in the bytes at hand is checked there. Of a longer one nothing is sent before all of it was checked ahead of
+the stream; while it is sent it is checked once more.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from protocol.kernel.event_check import EventCheck
 from relay.archive.storage.archive_errors import ArchiveDamaged
 
 AHEAD_BYTES: Final = 8 << 20
-"""So much at least is checked when a stream has to wait for that: transactions a little larger than a run cost one wait for many."""
+"""The least that is checked when a stream must wait for that: transactions a little larger than a run cost one wait for many."""
 _PIECE_BYTES: Final = 1 << 20
 
 
 class CheckedBytes:
-    """Of one stream in one file, whose readable bytes end at a transaction's end. Offsets are the file's."""
+    """The check for one stream in one file, whose readable bytes end at a transaction's end. Offsets are the file's."""
 
     def __init__(self, name: str, checksum: int, begin: int) -> None:
         """name: of the file, for errors. checksum: 0 none, 1 CRC32. begin: where the stream begins, at an event."""
@@ -26,13 +26,13 @@ class CheckedBytes:
         self._begin = begin
         self._check = EventCheck()
         self._ahead_to = begin
-        """Up to here, the end of a transaction, all was checked ahead of the stream."""
+        """Everything was checked ahead of the stream up to here, the end of a transaction."""
 
     def sendable(self, source: bytearray, size: int, offset: int, end: int) -> int:
-        """How many of the `size` bytes in `source`, which stand at `offset`, may be sent; 0: `ahead_of` is to be asked first.
+        """Return how many of the `size` bytes in `source`, which are at `offset`, may be sent; 0: `ahead_of` must be called first.
 
-        `offset` is where the stream is. end: of what may be read. Raises: ArchiveDamaged where nothing before the damage is
-        left to be sent.
+        `offset` is where the stream is. end: of what may be read. Raises: ArchiveDamaged if nothing before the damage is left to be
+        sent.
         """
         check, ahead = self._check, self._ahead_to
         if offset >= ahead:
@@ -50,16 +50,17 @@ class CheckedBytes:
         return min(size, ahead - offset)
 
     def found_ahead(self, offset: int, sound_to: int) -> None:
-        """All in [offset, sound_to) is whole transactions, as they were archived. The stream is at `offset`."""
+        """Note that [offset, sound_to) is whole transactions, as they were archived. The stream is at `offset`."""
         self._begin, self._ahead_to = offset, sound_to
         self._check.begin(offset, self._checksum)
 
 
 def sound_ahead(read_into: Callable[[memoryview, int], int], name: str, checksum: int, offset: int, end: int) -> int:
-    """Up to where, at least one transaction on, the file is sound from `offset` on; `end`, of what may be read, at most.
+    """Return the offset up to which, at least one transaction further, the file is sound from `offset` on; at most `end`, of what may
+    be read.
 
-    Blocking: reads until a transaction ends, and AHEAD_BYTES where there are so many. Raises: ArchiveDamaged where not even one
-    transaction is sound; OSError.
+    Blocking: reads until a transaction ends, and AHEAD_BYTES if there are so many. Raises: ArchiveDamaged if not even one transaction
+    is sound; OSError.
     """
     check = EventCheck()
     check.begin(offset, checksum)
@@ -95,7 +96,8 @@ def sound_ahead(read_into: Callable[[memoryview, int], int], name: str, checksum
 
 
 def damaged(name: str, check: EventCheck, boundary: int, *, file_end: int | None = None) -> ArchiveDamaged:
-    """What `check` found of the event at its `sound_to`. file_end: where the file ends, if it does before it should."""
+    """Return the damage that `check` found in the event at its `sound_to`. file_end: where the file ends, if it does before it
+    should."""
     at = check.sound_to
     if file_end is not None:
         what = f"the file ends at {file_end}, inside what was archived"

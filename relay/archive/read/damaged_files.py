@@ -1,4 +1,5 @@
-"""Where files of a generation were found not to be what was archived: said once for each place, known until it is repaired."""
+"""The places where files of a generation were found not to be what was archived: each is reported once, and known until it is
+repaired."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,13 +9,13 @@ from relay.archive.catalog.catalog_rows import DamagedPlace
 from relay.archive.storage.archive_errors import ArchiveDamaged
 
 _MOST_PLACES: Final = 16
-"""Of one file that are noted: a stream ends at the first, and a repair puts the whole file back."""
+"""The most places of one file that are noted: a stream ends at the first, and a repair puts the whole file back."""
 
 
 class DamagedFiles:
-    """All on the event loop.
+    """All methods are for the event loop.
 
-    known: what is in the catalog. note(place, error): puts one that is new into ledger, log and catalog.
+    known: the places in the catalog. note(place, error): puts a new one into ledger, log and catalog.
     """
 
     def __init__(self, known: Iterable[DamagedPlace], note: Callable[[DamagedPlace, ArchiveDamaged], None]) -> None:
@@ -24,7 +25,7 @@ class DamagedFiles:
             self._places.setdefault(place.file, {})[place.offset] = place
 
     def report(self, error: ArchiveDamaged) -> None:
-        """Somebody met it."""
+        """Report damage that was met."""
         assert error.file is not None and error.offset is not None
         places = self._places.setdefault(error.file, {})
         if error.offset in places or len(places) >= _MOST_PLACES:
@@ -34,11 +35,11 @@ class DamagedFiles:
         self._note(place, error)
 
     def forget(self, file: str) -> bool:
-        """The file is what was archived again, or is gone. True: it was known to be damaged."""
+        """Forget a file that was repaired or removed. Return whether it was known to be damaged."""
         return self._places.pop(file, None) is not None
 
     def first(self, file: str) -> DamagedPlace | None:
-        """The first damaged place of a file; None: none is known."""
+        """Return the first damaged place of a file; None: none is known."""
         places = self._places.get(file)
         return places[min(places)] if places else None
 

@@ -21,12 +21,12 @@ from relay.fairness.fair_pool import FairPool
 STEP_BYTES: Final = 256 * 1024
 _THREADS: Final = 4
 _LONGEST_WAIT_S: Final = 120.0
-"""For a bucket: its client tries for a minute, and many may ask it at once."""
+"""The limit for a bucket: its client tries for a minute, and many may ask it at once."""
 _LATER: Final = "Look at the network and at the storage's own status."
 
 
 class BufferPool:
-    """Equal buffers for reuse; keeps at most `keep` that nobody uses."""
+    """Equal buffers for reuse; it keeps at most `keep` unused ones."""
 
     def __init__(self, size_bytes: int, keep: int) -> None:
         self.size_bytes = size_bytes
@@ -34,11 +34,11 @@ class BufferPool:
         self._free: list[bytearray] = []
 
     def take(self) -> bytearray:
-        """A buffer with any content."""
+        """Return a buffer with any content."""
         return self._free.pop() if self._free else bytearray(self.size_bytes)
 
     def give(self, buffer: bytearray) -> None:
-        """Takes a buffer back that nothing refers to any more."""
+        """Take a buffer back that nothing refers to any more."""
         if len(self._free) < self._keep:
             self._free.append(buffer)
 
@@ -46,8 +46,8 @@ class BufferPool:
 class FileReads:
     """Reads for all sessions of one event loop.
 
-    `buffer` holds what `read_now` read; it is anybody's after the caller returned to the loop. When the same range is
-    asked for again (a hundred replicas at the live edge), it is not read again.
+    `buffer` contains what `read_now` read; it may be overwritten once the caller has returned to the loop. When the same range is
+    requested again (a hundred replicas at the live edge), it is not read again.
     """
 
     def __init__(self, layer: FileLayer | None = None) -> None:
@@ -58,15 +58,15 @@ class FileReads:
         self._files: dict[Path, OpenFile] = {}
         self._executor = FairPool(_THREADS, "downstream-read")
         self._packed_executor = FairPool(_THREADS, "downstream-packed")
-        """Who waits for a bucket here holds up nobody who reads from the disk."""
+        """The threads for reads from a bucket, so that these do not delay reads from the disk."""
         self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
         self._blocks = BlockReader()
         self._nowait = CAN_READ_CACHED
 
     def open(self, path: Path, sums: FileSums | None = None) -> OpenFile:
-        """The file, opened if nobody has it open, or another one is in its place by now. Raises: OSError.
+        """Return the file, opened if it is not open, or if another one is in its place by now. Raises: OSError.
 
-        sums: what is compared with what is read.
+        sums: compared with what is read.
         """
         file = self._files.get(path)
         if file is None or file.inode != self._layer.inode_of(path):
@@ -76,7 +76,7 @@ class FileReads:
         return file
 
     def close(self, file: OpenFile) -> None:
-        """Ends one use of the file."""
+        """End one use of the file."""
         file.users -= 1
         if file.users == 0:
             if self._files.get(file.path) is file:
@@ -86,18 +86,18 @@ class FileReads:
             file.close()
 
     def shutdown(self) -> None:
-        """Ends the threads once their reads are done."""
+        """End the threads once their reads are done."""
         for executor in (self._executor, self._packed_executor):
             executor.shutdown(wait=False, cancel_futures=True)
 
     @staticmethod
     def step_end(file: OpenFile, offset: int) -> int:
-        """Where a read at `offset` ends best that is one step of a stream: of a file with sums, where a block ends."""
+        """Return where a read at `offset` that is one step of a stream ends best: in a file with sums, where a block ends."""
         end = offset + STEP_BYTES
         return end if file.sums is None else end - end % BLOCK_BYTES
 
     def read_now(self, file: OpenFile, offset: int, size_bytes: int) -> int:
-        """Reads up to `size_bytes` into `buffer` without waiting for the disk; 0: the pages are not in memory.
+        """Read up to `size_bytes` into `buffer` without waiting for the disk; 0: the pages are not in memory.
 
         Raises: OSError for a read that failed.
         """
@@ -129,9 +129,9 @@ class FileReads:
     def read_later(
         self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[bytearray, int, Exception | None], None]
     ) -> None:
-        """Reads in a thread, then calls `done(buffer, size, error)` on the loop. The file stays open meanwhile.
+        """Read in a thread, then call `done(buffer, size, error)` on the loop. The file stays open meanwhile.
 
-        The buffer is the callee's only during the call. What is in a bucket is waited for without a thread.
+        The buffer is the callee's only during the call. Bytes in a bucket are waited for without a thread.
         """
         arrival = file.arrival(offset, size_bytes)
         if arrival is not None:
@@ -140,8 +140,8 @@ class FileReads:
         self._read_in_thread(file, offset, size_bytes, done, None)
 
     def when_here(self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[Exception | None], None]) -> bool:
-        """Calls `done` on the loop when these bytes need not be waited for, or with why they cannot be had; what is damaged is
-        told by those who read. False: it is so now, nothing is called. The file stays open meanwhile."""
+        """Call `done` on the loop when these bytes are available without waiting, or with the reason why they are not; damage is
+        reported by the reads. False: they are available now, and nothing is called. The file stays open meanwhile."""
         arrival = file.arrival(offset, size_bytes)
         if arrival is None or (arrival.done() and not arrival.cancelled() and arrival.exception() is None):
             return False
@@ -149,7 +149,7 @@ class FileReads:
         return True
 
     async def here(self, file: OpenFile, offset: int, size_bytes: int) -> None:
-        """As `when_here`. Raises: ArchiveUnavailable, OSError."""
+        """Wait as `when_here`. Raises: ArchiveUnavailable, OSError."""
         came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def done(error: Exception | None) -> None:
@@ -217,7 +217,7 @@ class FileReads:
     def look_later(
         self, file: OpenFile, look: Callable[[], int], done: Callable[[int | None, Exception | None], None]
     ) -> None:
-        """Calls `look` in a thread, then `done(what it returned, None)` or `done(None, what it raised)` on the loop.
+        """Call `look` in a thread, then `done(what it returned, None)` or `done(None, what it raised)` on the loop.
 
         The file stays open meanwhile. After `shutdown` nothing is called any more.
         """

@@ -1,4 +1,4 @@
-"""One archived file as a thread may look at it: what of it is published, and what is known of its transactions."""
+"""One archived file as a thread may look at it: its published part, and what is known of its transactions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from relay.binlog_file.file_bytes import pieces
 from relay.binlog_file.head import read_start
 
 _HEAD_BYTES: Final = 256
-# What stands at a file's head before its first transaction.
+# The events at a file's head before its first transaction.
 _HEAD: Final = {
     EventType.PREVIOUS_GTIDS,
     EventType.GTID_LIST,
@@ -28,13 +28,13 @@ _HEAD: Final = {
 }
 
 _DISK: Final = FileLayer()
-# One for the process: damage is a fact of the disk, whoever meets it.
+# One for the process: damage is a fact of the disk, whichever caller meets it.
 _DAMAGE: Final = IndexDamage()
 
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """What comes before a file's first transaction; `end`: the offset behind it. None: nothing of it is published."""
+    """The events before a file's first transaction; `end`: the offset after them. None: nothing of it is published."""
 
     format_description: bytes | None
     end: int
@@ -42,10 +42,10 @@ class FileHead:
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """What of a file is published, as it was on the event loop. All methods block.
+    """The published part of a file, as it was on the event loop. All methods block.
 
-    Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `behind`: MariaDB's state before it and
-    behind it. None where that is not known. anonymous: whether it has a transaction without a GTID.
+    Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `behind`: MariaDB's state before it and after it.
+    None if unknown. anonymous: whether it has a transaction without a GTID.
     """
 
     name: str
@@ -59,11 +59,11 @@ class FileSnapshot:
     layer: FileLayer = field(default=_DISK, repr=False, compare=False)
 
     def open(self) -> StoredFile:
-        """Opens the file, for its bytes up to `end`. Raises: OSError."""
+        """Open the file, for its bytes up to `end`. Raises: OSError."""
         return StoredFile.open(self.layer, self.path)
 
     def blocks(self) -> BlockIndex | None:
-        """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
+        """Return the index of its transactions; None: unknown, the file's own bytes must be read. Raises: OSError."""
         try:
             return read_index(self.layer, self.path)
         except Malformed as error:
@@ -71,12 +71,13 @@ class FileSnapshot:
             return None
 
     def last_start(self) -> int | None:
-        """Of a complete file, an offset with 64 KiB and one transaction behind it at most; None: not known. Raises: OSError."""
+        """Return an offset of a complete file that is followed by 64 KiB and one transaction at most; None: unknown. Raises:
+        OSError."""
         start = read_last_start(self.layer, self.path)
         return start if start is not None and start < self.end else None
 
     def first_anonymous(self) -> int:
-        """Offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
+        """Return the offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
         for block in self.blocks() or ():
             if not block.anonymous:
                 continue
@@ -90,7 +91,7 @@ class FileSnapshot:
         return FIRST_EVENT
 
     def head(self) -> FileHead:
-        """Raises: OSError; Malformed."""
+        """Read the head. Raises: OSError; Malformed."""
         if self.end <= FIRST_EVENT:
             return FileHead(None, FIRST_EVENT)
         with self.open() as stored:
@@ -107,9 +108,9 @@ class FileSnapshot:
 
 
 class FileSnapshots(Sequence[FileSnapshot]):
-    """Snapshots of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
+    """Snapshots of files, oldest first, each created when it is used: of 10,000 files a request uses one or two.
 
-    names: of the files. snapshot: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
+    names: of the files. snapshot: creates one, also in a thread: a complete file does not change any more. newest: the last one's,
     which grows.
     """
 

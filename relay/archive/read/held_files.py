@@ -1,4 +1,4 @@
-"""The files of a generation as its readers have them: which there are, how far each may be read, and who waits for more."""
+"""The files of a generation as its readers see them: the list, the offset up to which each may be read, and the watchers."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from relay.archive.storage.watchers import Watchers
 class HeldFiles:
     """The files in one directory, by number, and the published end. All on the event loop.
 
-    Nothing here writes to the disk: whoever changes the files says so by `add`, `take_oldest`, `put_back` and `moved`.
+    Nothing here writes to the disk: the code that changes the files reports it by `add`, `take_oldest`, `put_back` and `moved`.
     """
 
     def __init__(self, directory: Path, layer: FileLayer, files: Iterable[ArchivedFile]) -> None:
@@ -25,12 +25,12 @@ class HeldFiles:
         self._files = list(files)
         self._by_name = {file.name: file for file in self._files}
         self.watchers: Watchers[[]] = Watchers()
-        """Who is told by `moved`."""
-        # Of all but the newest, which do not change any more: monitors ask for the sums, of 100,000 files too.
+        """The callbacks that `moved` notifies."""
+        # The sums over all but the newest, which do not change any more: monitors read them, with 100,000 files too.
         self._older_bytes = sum(file.end for file in self._files[:-1])
         self._older_events = sum(file.events for file in self._files[:-1])
 
-    # --- which there are ---------------------------------------------------------------------------------------------
+    # --- the files ---------------------------------------------------------------------------------------------------
 
     @property
     def all(self) -> Sequence[ArchivedFile]:
@@ -39,7 +39,7 @@ class HeldFiles:
 
     @property
     def newest(self) -> ArchivedFile | None:
-        """The last one, sealed or not; None while there is none."""
+        """The last file, sealed or not; None while there is none."""
         return self._files[-1] if self._files else None
 
     @property
@@ -49,7 +49,7 @@ class HeldFiles:
 
     @property
     def end(self) -> Position | None:
-        """The published watermark: end of the last transaction that readers may see."""
+        """The published watermark: the end of the last transaction that readers may see."""
         if not self._files:
             return None
         newest = self._files[-1]
@@ -57,22 +57,22 @@ class HeldFiles:
 
     @property
     def total_bytes(self) -> int:
-        """Of all files, up to their published ends."""
+        """The bytes of all files, up to their published ends."""
         return self._older_bytes + (self._files[-1].end if self._files else 0)
 
     @property
     def total_events(self) -> int:
-        """In all files."""
+        """The events of all files."""
         return self._older_events + (self._files[-1].events if self._files else 0)
 
     def get(self, name: str) -> ArchivedFile | None:
-        """The file of that name, or None."""
+        """Return the file of that name, or None."""
         return self._by_name.get(name)
 
     def after(self, name: str) -> ArchivedFile | None:
-        """The file after `name`, or None if `name` is the newest.
+        """Return the file after `name`, or None if `name` is the newest.
 
-        Raises: ArchiveUnknownFile, also if files between are not held; ArchiveCorrupt if `name` itself is damaged.
+        Raises: ArchiveUnknownFile, also if files between are missing; ArchiveCorrupt if `name` itself is damaged.
         """
         file = self._by_name.get(name)
         if file is None:
@@ -98,13 +98,13 @@ class HeldFiles:
         return following
 
     def path(self, name: str) -> Path:
-        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
+        """Return the path of the file. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
         if name not in self._by_name:
             raise ArchiveUnknownFile("the archive does not hold this file", file=name)
         return self._directory / name
 
     def follows_newest(self, name: str) -> bool:
-        """Whether a file of that name is the one that comes next, as far as names say; without a file: any is."""
+        """Return whether a file of that name comes next, as far as names tell; without a file, any does."""
         newest = self.newest
         if newest is None:
             return True
@@ -115,7 +115,7 @@ class HeldFiles:
         return follows and name.rpartition(".")[0] == newest.name.rpartition(".")[0]
 
     def open_reader(self, name: str) -> FileReader:
-        """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
+        """Open a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
         file = self._by_name.get(name)
         if file is None:
             raise ArchiveUnknownFile("the archive does not hold this file", file=name)
@@ -126,41 +126,41 @@ class HeldFiles:
                 f"the file cannot be opened: {error.strerror}", file=name, advice="Run `archive verify`."
             ) from error
 
-    # --- who waits for more ------------------------------------------------------------------------------------------
+    # --- the watchers ------------------------------------------------------------------------------------------------
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
+        """Call `callback()` on the loop when `end` moved, a file was created or sealed; many moves may be one call."""
         self.watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
-        """Ends `watch`; fine when it was not watching."""
+        """End `watch`; an unknown callback is ignored."""
         self.watchers.remove(callback)
 
     def moved(self) -> None:
-        """`end` moved, or a file was made, sealed or purged: tells those who watch."""
+        """Notify the watchers that `end` moved, or a file was created, sealed or purged."""
         self.watchers.notify()
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def add(self, file: ArchivedFile) -> None:
-        """A file was made; its number is greater than all there are, and the one before it is complete."""
+        """Add a new file; its number is greater than all others, and the one before it is complete."""
         if self._files:
             self._count_older(self._files[-1:], 1)
         self._files.append(file)
         self._by_name[file.name] = file
 
     def take_oldest(self, count: int) -> list[ArchivedFile]:
-        """Takes the oldest ones out: nobody finds them here any more; readers that have them open keep what they have."""
+        """Remove the oldest ones: they are not found here any more; readers that have them open keep what they have."""
         taken = self._files[:count]
         del self._files[:count]
         for file in taken:
             del self._by_name[file.name]
-        # Where all go, the newest was among them, and was not counted.
+        # If all are removed, the newest was among them, and was not counted.
         self._count_older(taken if self._files else taken[:-1], -1)
         return taken
 
     def put_back(self, files: Sequence[ArchivedFile]) -> None:
-        """Of those that were taken out, the newest ones: they are served again."""
+        """Put back the newest ones of those that were taken out: they are served again."""
         self._count_older(files if self._files else files[:-1], 1)
         self._files[:0] = files
         self._by_name.update((file.name, file) for file in files)

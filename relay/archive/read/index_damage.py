@@ -1,4 +1,4 @@
-"""Which damaged NAME.gtx the log names: thousands of replicas that connect again meet the same one, each with its request."""
+"""The damaged NAME.gtx files that were logged: thousands of reconnecting replicas meet the same one, each with its request."""
 
 import threading
 from pathlib import Path
@@ -11,13 +11,13 @@ from relay.archive.gtids.gtid_recorder import gtx_path
 log = structlog.get_logger()
 
 _MOST_FILES: Final = 4096
-"""How many of an archive's files are named; each costs some 200 bytes."""
+"""The most files of an archive that are named; each costs some 200 bytes."""
 _NOTE: Final = "replicas that ask by GTID wait until the file itself was searched"
 _ADVICE: Final = "Stop the relay and run `archive rebuild`."
 
 
 class IndexDamage:
-    """Says once of each file, and of each content of it, that it is damaged. From any thread.
+    """Logs once for each file, and for each content of it, that it is damaged. From any thread.
 
     most_files: beyond so many files no more are named; that is logged once too.
     """
@@ -25,7 +25,7 @@ class IndexDamage:
     def __init__(self, most_files: int = _MOST_FILES) -> None:
         self._most_files = most_files
         self._reported: dict[Path, tuple[int, int, int]] = {}
-        """What the file was like when it was reported: inode, size in bytes, time of its last change in ns."""
+        """The state of the file when it was reported: inode, size in bytes, time of its last change in ns."""
         self._rest_reported = False
         self._lock = threading.Lock()
 
@@ -33,12 +33,12 @@ class IndexDamage:
         return len(self._reported)
 
     def report(self, binlog: Path, why: str) -> None:
-        """The NAME.gtx of `binlog` cannot be believed. Blocking: looks at the file's facts, not into it."""
+        """Report that the NAME.gtx of `binlog` cannot be believed. Blocking: it reads the file's metadata, not its content."""
         path = gtx_path(binlog)
         try:
             facts = path.stat()
         except OSError:
-            return  # it was purged or made anew since
+            return  # it was purged or rebuilt since
         like = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
         with self._lock:
             if self._reported.get(path) == like:

@@ -1,4 +1,4 @@
-"""Is an offset a place where a replica may start? If not: what is around it."""
+"""The check whether a replica may start at an offset, and of what is around it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,27 +14,27 @@ from relay.binlog_file.event_places import event_around
 
 
 class Verdict(Enum):
-    """What an offset is."""
+    """The kinds of offsets."""
 
     BOUNDARY = "boundary"
     INSIDE_TRANSACTION = "inside transaction"
-    """It is an event's start, inside a group."""
+    """An event's start, inside a group."""
     INSIDE_EVENT = "inside event"
     BEFORE_START = "before start"
-    """It is below 4, inside the magic."""
+    """An offset below 4, inside the magic."""
     PAST_END = "past end"
-    """It lies behind the end of a sealed file."""
+    """An offset after the end of a sealed file."""
     UNKNOWN_FILE = "unknown file"
     FUTURE = "future"
-    """It lies behind our end in the newest file, or in the next file: the source may have it, we not yet."""
+    """An offset after the archive's end in the newest file, or in the next file: the source may have it, the relay does not yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionCheck:
     """A verdict with the nearest valid offsets around it (same file) and the range of the enclosing group.
 
-    `group` is (start, end); its end is None where the source's crash left the group without one. For INSIDE_EVENT
-    it is given when the event belongs to a group. `before` and `after` are None where there are none.
+    `group` is (start, end); its end is None if the source's crash left the group without one. For INSIDE_EVENT it is given when the
+    event belongs to a group. `before` and `after` are None if there are none.
     """
 
     verdict: Verdict
@@ -44,17 +44,17 @@ class PositionCheck:
 
 
 class IndexUnusable(RelayError):
-    """NAME.idx is missing, or does not fit its file: make it again."""
+    """NAME.idx is missing, or does not fit its file, and must be rebuilt."""
 
 
 _NOTHING_BELOW: Final = PositionCheck(Verdict.BEFORE_START, None, FIRST_EVENT, None)
 
 
 def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int) -> PositionCheck:
-    """Checks `offset` in a file readable up to `end` (a boundary, or the end of a `cut` group). Blocking.
+    """Check `offset` in a file readable up to `end` (a boundary, or the end of a `cut` group). Blocking.
 
-    Costs a binary search in NAME.idx and a scan of at most one index gap.
-    Raises: IndexUnusable; OSError. Verdicts here: BOUNDARY, INSIDE_TRANSACTION, INSIDE_EVENT, BEFORE_START, PAST_END.
+    It costs a binary search in NAME.idx and a scan of at most one index gap. Raises: IndexUnusable; OSError. Verdicts here: BOUNDARY,
+    INSIDE_TRANSACTION, INSIDE_EVENT, BEFORE_START, PAST_END.
     """
     if offset < FIRST_EVENT:
         return _NOTHING_BELOW
@@ -102,7 +102,7 @@ class _Lookup:
         boundary = record.offset
         hit: tuple[int, int] | None = None
         group: int | None = None
-        """The start of the group that holds the event at `offset`, if one does."""
+        """The start of the group that contains the event at `offset`, if one does."""
         for place in events_with_groups(self._stored, record.offset, gap_end):
             if hit is None and place.start <= offset < place.end:
                 hit = (place.start, place.end)
@@ -128,6 +128,6 @@ class _Lookup:
 
     def _inside(self, at_event: bool, group: tuple[int, int | None]) -> PositionCheck:
         verdict = Verdict.INSIDE_TRANSACTION if at_event else Verdict.INSIDE_EVENT
-        # Behind a group without an end comes the end of the file, from where a replica goes to the next one.
+        # A group without an end is followed by the end of the file, from where a replica goes to the next one.
         after = group[1] if group[1] is not None else self._end
         return PositionCheck(verdict, group[0], after, group)

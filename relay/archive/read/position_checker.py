@@ -1,4 +1,4 @@
-"""Checks the places that replicas want to start from, for all files of a directory: `check_offset` in threads, indexes remade."""
+"""Checks the places that replicas want to start from, for all files of a directory: `check_offset` in threads, indexes rebuilt."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _PACKED_THREADS: Final = 8
 class PositionChecker:
     """Checks positions in `held`, the files of `directory`. All on the event loop; `stop` may block.
 
-    `note(kind, file, offset, text)` puts an index that had to be made anew into the ledger.
+    `note(kind, file, offset, text)` puts an index that had to be rebuilt into the ledger.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class PositionChecker:
         self._note = note
         self._threads = FairPool(_THREADS, "archive-check", kept=1)
         self._packed_threads = FairPool(_PACKED_THREADS, "packed-check")
-        """Who waits for a bucket here holds up nobody whose file is plain."""
+        """The threads for checks that wait for a bucket, so that these do not delay checks of plain files."""
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def check(self, file: str, offset: int) -> PositionCheck:
-        """Checks a place to start from; see `PositionCheck`. The disk work is done in a thread.
+        """Check a place to start from, as `PositionCheck` describes. The disk work is done in a thread.
 
-        An index that is missing or does not fit is made again (a scan of the file), unless it is the file that is damaged.
-        Raises: ArchiveDamaged if the file is not what was archived; ArchiveCorrupt if it cannot be read.
+        An index that is missing or does not fit is rebuilt (a scan of the file), unless the file itself is damaged. Raises:
+        ArchiveDamaged if the file is not what was archived; ArchiveCorrupt if it cannot be read.
         """
         held = self._held.get(file)
         if held is None:
@@ -81,7 +81,7 @@ class PositionChecker:
             self._damaged_files.report(damage)
             raise damage from error
         except IndexUnusable as error:
-            # The index was made from this very file.
+            # The index was built from this very file.
             damage = ArchiveDamaged(str(error), file=file, offset=offset, boundary=FIRST_EVENT)
             self._damaged_files.report(damage)
             raise damage from error
@@ -107,6 +107,6 @@ class PositionChecker:
         self._locks.pop(file.name, None)
 
     def stop(self) -> None:
-        """Waits for what is at work; what waits is dropped. Blocking."""
+        """Wait for the running checks; waiting ones are dropped. Blocking."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._packed_threads.shutdown(wait=False, cancel_futures=True)

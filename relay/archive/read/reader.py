@@ -5,7 +5,7 @@ from relay.archive.storage.files import StoredFile
 
 
 class FileReader:
-    """An open archived file. Keeps its bytes readable even when the file is purged meanwhile. Close it, or use `with`."""
+    """An open archived file. Its bytes stay readable even when the file is purged meanwhile. Close it, or use `with`."""
 
     def __init__(self, file: ArchivedFile, stored: StoredFile) -> None:
         self.file = file
@@ -18,22 +18,22 @@ class FileReader:
 
     @property
     def size(self) -> int:
-        """See `end`."""
+        """The present `end`."""
         return self.file.end
 
     @property
     def sealed(self) -> bool:
-        """Whether `end()` will not move any more."""
+        """True if `end()` will not move any more."""
         return self.file.sealed
 
     def end(self) -> int:
-        """Offset up to which the file may be read now. Never shrinks."""
+        """Return the offset up to which the file may be read now. It never shrinks."""
         return self.file.end
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Fills `view` from `offset`, stopping at `end()`; returns the number of bytes (0: nothing there yet).
+        """Fill `view` from `offset`, stopping at `end()`; return the number of bytes (0: nothing there yet).
 
-        Blocks for as long as the disk does; bytes that were just written come from memory.
+        It blocks for as long as the disk does; bytes that were just written come from memory.
         """
         count = min(len(view), self.file.end - offset)
         if count <= 0:
@@ -42,7 +42,7 @@ class FileReader:
         return self._stored.read_into(view[:count], offset)
 
     def close(self) -> None:
-        """Closes the descriptor; fine when closed already."""
+        """Close the descriptor; a closed one is ignored."""
         if self._stored is not None:
             stored, self._stored = self._stored, None
             stored.close()

@@ -1,1 +1,1 @@
-"""What a start finds after any end, and what it does about it."""
+"""The state that a start finds after any end, and its repair."""

@@ -21,7 +21,7 @@ from relay.process.background import tell_fault
 from relay.process.slow_thread import take_least_priority
 
 _MAKING_RATE: Final = 64 << 20
-"""Bytes a second that are read to make sums for files that have none."""
+"""The bytes a second that are read to compute sums for files that have none."""
 
 
 class FileDigest:
@@ -32,20 +32,19 @@ class FileDigest:
         self._value = 0
 
     def take(self, piece: memoryview) -> None:
-        """The next bytes of the file."""
+        """Add the next bytes of the file."""
         self._value = crc32(piece, 0, len(piece), self._value)
         self.size += len(piece)
 
     @property
     def text(self) -> str:
-        """`crc32:%08x` of all that came."""
+        """The digest of all bytes so far, as `crc32:%08x`."""
         return f"crc32:{self._value:08x}"
 
 
 def checked_digest(layer: FileLayer, path: Path, file: ArchivedFile, stop: Callable[[], bool]) -> str | None:
-    """As `file_digest`, of bytes that are what was archived as far as their own checksums tell: what is noted of changed bytes
-    would call them right ever after. Raises: ArchiveDamaged; as `file_digest`.
-    """
+    """Return the `file_digest` of bytes that are what was archived as far as their own checksums tell: a digest of changed bytes
+    would call them right ever after. Raises: ArchiveDamaged; as `file_digest`."""
     check = EventCheck()
     check.begin(FIRST_EVENT, file.checksum)
     digest = FileDigest()
@@ -69,7 +68,7 @@ def checked_digest(layer: FileLayer, path: Path, file: ArchivedFile, stop: Calla
 
 
 def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool] = lambda: False) -> str | None:
-    """`crc32:%08x` of the file's first `end` bytes; None if `stop()` came true first. Raises: OSError, EOFError."""
+    """Return `crc32:%08x` of the file's first `end` bytes; None if `stop()` came true first. Raises: OSError, EOFError."""
     digest = FileDigest()
     with StoredFile.open(layer, path) as stored:
         for piece in pieces(stored, 0, end):
@@ -85,14 +84,14 @@ class _Sealed(NamedTuple):
     path: Path
     file: ArchivedFile
     is_lacking: bool
-    """A sum was found to be damaged, whatever the sizes of the two files say."""
+    """True if a sum was found to be damaged, whatever the sizes of the two files say."""
 
 
 class DigestThread:
     """Takes files one by one; reports (name, digest) or (name, error), both in its own thread.
 
-    Blocks of files without checksums are compared on the way, and what lacks of their sums is made where the digest agrees; an
-    ArchiveDamaged is reported where they are not what was received.
+    Blocks of files without checksums are compared on the way, and their missing sums are created if the digest agrees; an
+    ArchiveDamaged is reported if they are not what was received.
     """
 
     def __init__(
@@ -109,15 +108,15 @@ class DigestThread:
         self._thread = threading.Thread(target=self._main, name="archive-digest", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread; call once."""
+        """Start the thread; call once."""
         self._thread.start()
 
     def add(self, path: Path, file: ArchivedFile, *, sums_lack: bool = False) -> None:
-        """Queues a sealed file. sums_lack: some of its sums were found to be damaged. Any thread."""
+        """Queue a sealed file. sums_lack: some of its sums were found to be damaged. Any thread."""
         self._queue.put(_Sealed(path, file, sums_lack))
 
     def stop(self) -> None:
-        """Ends the thread within one read. Files left get their digest after the next open."""
+        """End the thread within one read. The files that are left get their digest after the next open."""
         self._stopping = True
         self._queue.put(None)
         self._thread.join()
@@ -138,7 +137,7 @@ class DigestThread:
                 self._on_digest(item.path.name, digest)
 
     def _look(self, item: _Sealed) -> str | None:
-        """The digest; None: stopped. Raises: ArchiveDamaged; OSError; EOFError."""
+        """Return the digest; None: stopped. Raises: ArchiveDamaged; OSError; EOFError."""
         file, path = item.file, item.path
         if file.checksum:
             return checked_digest(self._layer, path, file, lambda: self._stopping)

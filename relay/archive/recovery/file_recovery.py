@@ -1,7 +1,7 @@
 """Brings one archived file back to whole transactions, with its index.
 
-Files are the truth. What is known to be synced is not read again; everything after it is, CRCs included. What is found is in the ledger
-before the trace of it is removed: a recovery may itself be killed at any step.
+Files are the truth. What is known to be synced is not read again; everything after it is, CRCs included. Findings are in the ledger
+before the trace of them is removed: a recovery may itself be killed at any step.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,12 @@ def recover_file(
     progress: Progress | None = None,
     anew: bool = False,
 ) -> None:
-    """Scans `file` from `file.end` (a synced boundary, or 4) and leaves it whole, its index too; updates its fields.
+    """Scan `file` from `file.end` (a synced boundary, or 4) and leave it whole, its index too; update its fields.
 
-    The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
-    source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
-    `find(kind, file, offset, text)` is called for what goes into the ledger, and `record()` before bytes are cut off: on its
-    return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
-    OSError; what `record` raises, with the file as it was.
+    The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the source's own
+    cut, bad bytes make it damaged from there on. With `anew` the index is built from nothing. `find(kind, file, offset, text)` is
+    called for what goes into the ledger, and `record()` before bytes are cut off: on its return the findings are there, durably.
+    Raises: ArchiveCorrupt if the newest file is shorter than what was synced; OSError; what `record` raises, with the file as it was.
     """
     path = directory / file.name
     fd = layer.open_alone(path) if newest else layer.open_write(path)
@@ -117,8 +116,8 @@ def _note_tail(
     size: int,
     find: Callable[[str, str, int, str], None],
 ) -> None:
-    """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
-    be needed to find out what happened."""
+    """Note what will be cut off after the last whole group. If it is not merely an incomplete tail it is kept aside: it may be needed
+    to find out what happened."""
     boundary = result.boundary
     if result.broken is not None:
         kept = quarantine(directory, layer, fd, name, result.position, size)
@@ -147,7 +146,7 @@ def _note_changed_tail(
     size: int,
     find: Callable[[str, str, int, str], None],
 ) -> None:
-    """What is to be cut off from a block on that is not what was received. It is kept aside."""
+    """Note what will be cut off from a block on that is not what was received. It is kept aside."""
     kept = quarantine(directory, layer, fd, file.name, known_to, size)
     find(
         "trimmed_bad_bytes",
@@ -160,7 +159,7 @@ def _note_changed_tail(
 
 
 def _index_reaches(layer: FileLayer, path: Path, start: int) -> bool:
-    """Whether the index has a sound last record at or below `start`; records for `start` itself and later are made again."""
+    """Return whether the index has a sound last record at or below `start`; records for `start` itself and later are rebuilt."""
     try:
         fd = layer.open_read(index_path(path))
     except FileNotFoundError:
@@ -198,7 +197,7 @@ def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: in
         layer.truncate(fd, keep)
         records = result.records
         if not records or RECORD.unpack_from(records)[0] != start:
-            # The parser starts anew here; the record keeps a group before it from reaching into what follows.
+            # The parser restarts here; the record keeps a group before it from reaching into what follows.
             records = RECORD.pack(start, start, result.timestamp & 0xFFFFFFFF, 1) + records
         if records:
             write_all(layer, fd, [records], keep, len(records))

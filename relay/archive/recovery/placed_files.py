@@ -1,8 +1,8 @@
-"""Which binlogs of a directory are packed, on its disk or in a bucket, and what a move that was killed has left there.
+"""The packed binlogs of a directory, on its disk or in a bucket, and the leftovers of a killed move.
 
-What is on the disk counts. A plain file that is whole is the binlog, whatever was noted; a packed one beside it is part of a move that
-did not end, and goes. One that is not whole, as of a copy that was broken off, is in the way of the packed one, which stays. A packed
-file without a plain one is the binlog, also where it was noted as being in the bucket. Nobody asks a bucket here.
+Only the disk counts. A plain file that is whole is the binlog, whatever was recorded; a packed one next to it is part of a move that
+did not end, and is removed. One that is not whole, as of a copy that was broken off, is in the way of the packed one, which stays. A
+packed file without a plain one is the binlog, also if it was recorded as being in the bucket. No bucket is contacted here.
 """
 
 import contextlib
@@ -25,11 +25,9 @@ Placed = dict[str, FilePlace]
 
 @dataclass(slots=True)
 class FoundPlaces:
-    """placed: by the binlogs' names where they are packed. notes: what was noted of those that the catalog does not know to be there.
-
-    not_whole: plain files that are not the binlog, which is packed: what is wrong with each. unreadable: NAME.place of what is not on
-    the disk, with the reason: nobody knows where it is.
-    """
+    """placed: the places of packed binlogs by name. notes: the notes of those that the catalog does not know to exist. not_whole:
+    plain files that are not the binlog, which is packed, with what is wrong with each. unreadable: NAME.place of what is not on the
+    disk, with the reason: its place is unknown."""
 
     placed: Placed = field(default_factory=dict)
     notes: dict[str, PlaceNote] = field(default_factory=dict)
@@ -40,20 +38,21 @@ class FoundPlaces:
 _OF_PLACED: Final = (*PACKED_SUFFIXES, PLACE_SUFFIX)
 _PIECE: Final = 8 << 20
 _UNKNOWN: Final = ""
-"""The digest of a packed file of which nothing was noted."""
+"""The digest of a packed file that has no note."""
 
 
 def find_placed(
     layer: FileLayer, directory: Path, names: Collection[str], known: Iterable[ArchivedFile]
 ) -> FoundPlaces:
-    """names: all files in the directory. known: the catalog's. What is left of moves that did not end is removed, durably.
+    """Find the packed binlogs. names: all files in the directory. known: the catalog's. Leftovers of moves that did not end are
+    removed, durably.
 
     Raises: OSError.
     """
     catalogued = {file.name: file for file in known}
     stored: dict[str, str] = {}
     noted: set[str] = set()
-    # Of 100,000 files with their indexes: each name is looked at once.
+    # With 100,000 files and their indexes, each name is looked at once.
     for name in names:
         if name.endswith(_OF_PLACED):
             binlog = plain_name(name)
@@ -75,7 +74,7 @@ def find_placed(
         if place is None or name not in noted or (there is None) != (place.tier is Tier.OBJECT):
             try:
                 note = read_note(directory / name)
-            except ValueError as error:  # the catalog knows, or nobody
+            except ValueError as error:  # the catalog knows it, or it is unknown
                 if place is None and there is None and name not in names:
                     found.unreadable[name] = str(error)
             if note is not None:
@@ -92,7 +91,7 @@ def find_placed(
         if there is not None:
             place = _on_disk(layer, directory, place, there, sizes[there], note)
         elif place is None or place.tier is not Tier.OBJECT:
-            continue  # it is missing, as any file that is not there
+            continue  # it is reported as missing, as any other file
         found.placed[name] = place
     for name in left:
         layer.unlink(directory / name)
@@ -102,7 +101,7 @@ def find_placed(
 
 
 def _archived(file: ArchivedFile | None, note: PlaceNote | None) -> ArchivedFile | None:
-    """The sealed binlog as it was archived; None: nobody knows."""
+    """Return the sealed binlog as it was archived; None: unknown."""
     if file is not None and file.sealed and not file.damaged:
         return file
     with contextlib.suppress(TypeError):
@@ -111,7 +110,7 @@ def _archived(file: ArchivedFile | None, note: PlaceNote | None) -> ArchivedFile
 
 
 def _not_whole(layer: FileLayer, path: Path, archived: ArchivedFile | None) -> str | None:
-    """What is wrong with the plain file in the place of a packed one; None: nothing, as far as is known."""
+    """Return what is wrong with the plain file in the place of a packed one; None: nothing, as far as is known."""
     if archived is None:
         return None
     size = layer.sizes(path.parent, [path.name])[path.name]
@@ -129,7 +128,7 @@ def _on_disk(
     if place is None or place.stored_name != stored:
         return FilePlace(Tier.COLD, stored, size, None, _UNKNOWN, -1)
     if place.tier is Tier.OBJECT:
-        # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed otherwise.
+        # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed differently.
         path = directory / stored
         is_same = size == place.stored_bytes and _digest(layer, path) == place.digest
         place = replace(place, tier=Tier.COLD, stored_bytes=size)

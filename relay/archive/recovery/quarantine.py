@@ -1,4 +1,4 @@
-"""Bytes that recovery cuts off although they are not merely an incomplete tail: they are kept, somebody may want to see them."""
+"""Bytes that recovery cuts off although they are not merely an incomplete tail: they are kept for inspection."""
 
 from pathlib import Path
 
@@ -7,10 +7,9 @@ from relay.binlog_file.file_bytes import pieces
 
 
 def quarantine(directory: Path, layer: FileLayer, fd: int, name: str, start: int, stop: int) -> str | None:
-    """Copies [start, stop) to NAME.lost-START, durably, and returns that name; None: it is all zero, and not kept.
+    """Copy [start, stop) to NAME.lost-START, durably, and return that name; None: it is all zero, and not kept.
 
-    A copy that a recovery before this one has made, and was killed before it could cut, is taken for this one's.
-    Raises: OSError.
+    A copy of an earlier recovery that was killed before it could cut is used instead. Raises: OSError.
     """
     stored = StoredFile(layer, fd)
     if all(not any(piece) for piece in pieces(stored, start, stop)):

@@ -1,9 +1,9 @@
 """Brings an archive directory back to whole transactions, whatever happened to the process or the power.
 
-Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
+Files are the truth. The catalog's checkpoint tells what is synced; everything after it is read again, CRCs included.
 
-A recovery may itself be killed at any step. So what it finds is in the ledger before the trace of it is removed, and what
-the next one then finds again is recorded once.
+A recovery may itself be killed at any step. So its findings are in the ledger before the trace of them is removed, and what the next
+one then finds again is recorded once.
 """
 
 import os
@@ -80,14 +80,14 @@ from relay.packed.packed_facts import plain_name
 log = structlog.get_logger(__name__)
 
 _LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, PLACE_UNREADABLE})
-"""Findings that are there again at every open: one ledger row is enough."""
+"""Findings that recur at every open: one ledger row is enough."""
 
 
 @dataclass(slots=True)
 class Recovered:
     """An archive's state after recovery: files by number, and what was found on the way (already in the ledger).
 
-    `chain` stands behind the last sealed file. `directories`: names of those that are beside the files.
+    `chain` is the state after the last sealed file. `directories`: names of those next to the files.
     """
 
     files: list[ArchivedFile]
@@ -110,9 +110,9 @@ class Recovery:
         self._progress = progress
         self._findings: list[LedgerRow] = []
         self._recorded = 0
-        """How many of them are in the ledger."""
+        """The number of findings that are in the ledger."""
         self._damage = ""
-        """What is wrong with the catalog that was there; "": nothing that was met."""
+        """The damage of the existing catalog; "": none was met."""
         self._began_again = False
         self._kept = ""
         """The name under which it was kept."""
@@ -120,11 +120,11 @@ class Recovery:
         self._notes: dict[str, PlaceNote] = {}
 
     def run(self, *, force: bool = False) -> Recovered:
-        """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
+        """Recover. `force` reads every file again and rebuilds catalog rows and indexes (`archive rebuild`).
 
-        A catalog that turns out to be damaged, at whatever step, is kept aside, and all begins again with a new one.
-        So is, with `force` only, one that a newer version wrote. Raises: ArchiveConflict, ArchiveCorrupt, CatalogNewer, OSError,
-        sqlite3.Error; CatalogUnreadable where the new one is damaged too.
+        A catalog that turns out to be damaged, at whatever step, is kept aside, and all begins again with a new one. So is, with
+        `force` only, one that a newer version wrote. Raises: ArchiveConflict, ArchiveCorrupt, CatalogNewer, OSError, sqlite3.Error;
+        CatalogUnreadable if the new one is damaged too.
         """
         try:
             return self._run(force)
@@ -160,7 +160,7 @@ class Recovery:
             found = find_placed(self._layer, self._directory, listing.files, catalogued.values())
             self._placed, self._notes = found.placed, found.notes
             self._note_places(catalog, found)
-            # What is packed is not read again: it was compared, byte for byte, when it was moved.
+            # Packed files are not read again: they were compared, byte for byte, when they were moved.
             known = {name: file for name, file in catalogued.items() if not force or name in self._placed}
             names |= self._placed.keys()
             held = self._held_names(names, known)
@@ -196,7 +196,7 @@ class Recovery:
             catalog.close()
 
     def _finish_purge(self) -> tuple[list[LedgerRow], str]:
-        """Removes the files whose removal had begun; their ledger rows, and what to say where the intent cannot be read."""
+        """Remove the files whose removal had begun; return their ledger rows, and a text if the intent cannot be read."""
         try:
             rows = read_intent(self._layer, self._directory)
         except ValueError as error:
@@ -216,7 +216,7 @@ class Recovery:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
 
     def _record(self, catalog: Catalog) -> None:
-        """Into the ledger with what was found. Before the trace of it is removed: a kill in between must not hide it."""
+        """Write the findings into the ledger before the trace of them is removed: a kill in between must not hide them."""
         for row in self._findings[self._recorded :]:
             if row.kind in _LASTING:
                 catalog.add_ledger_once(row)
@@ -225,7 +225,7 @@ class Recovery:
             self._recorded += 1
 
     def _open_catalog(self, names: set[str], force: bool) -> tuple[Catalog, dict[str, str]]:
-        """The catalog, and those that are kept aside with the reason."""
+        """Return the catalog, and those that are kept aside with the reason."""
         path = self._directory / CATALOG_NAME
         finish_setting_aside(self._directory, names)
         reasons = dict.fromkeys(kept_catalogs(names), "An earlier start could not read the catalog.")
@@ -245,10 +245,10 @@ class Recovery:
         return catalog, reasons
 
     def _compare_copies(self, catalog: Catalog, kept: dict[str, str], force: bool) -> None:
-        """The ledger in the catalog and its copy as text say the same behind this."""
+        """Make the ledger in the catalog and its copy as text say the same."""
 
         def note_lost_catalog(lines: LedgerLines) -> None:
-            # Before it is filled: a kill in between must not hide it. One that was kept aside is told by `_note_kept`.
+            # Noted before it is filled: a kill in between must not hide it. One that was kept aside is reported by `_note_kept`.
             if all(any(f'"{name}"'.encode() in line for _offset, line in lines.lines) for name in kept):
                 text = f"{CATALOG_NAME} was gone or empty. It was made again from the binlogs and {LEDGER_TEXT_NAME}."
                 self._find(CATALOG_REMADE, CATALOG_NAME, -1, text)
@@ -259,14 +259,14 @@ class Recovery:
         )
 
     def _salvage(self, catalog: Catalog) -> None:
-        """What is sound in a catalog that was just set aside need not be made again."""
+        """Copy the sound rows of a catalog that was just set aside, which need not be rebuilt."""
         if self._kept:
             gone = {row.file for row in catalog.ledger() if row.kind in (PURGED, FILE_MISSING)}
             salvage(self._directory / self._kept, catalog, gone)
             self._kept = ""
 
     def _note_kept(self, catalog: Catalog, reasons: dict[str, str]) -> None:
-        """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
+        """Note each catalog that is kept aside and not in the ledger: a recovery that was killed may have kept it."""
         if not reasons:
             return
         recorded = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
@@ -279,7 +279,7 @@ class Recovery:
             )
 
     def _held_names(self, names: set[str], known: dict[str, ArchivedFile]) -> dict[int, str]:
-        """The binlogs that are there, by number, in ascending order."""
+        """Return the existing binlogs, by number, in ascending order."""
         held = {file.number: name for name, file in known.items() if name in names}
         for name in filter(is_binlog_name, sorted(names.difference(known))):
             other = held.setdefault(binlog_number(name), name)
@@ -292,7 +292,7 @@ class Recovery:
         return dict(sorted(held.items()))
 
     def _note_places(self, catalog: Catalog, found: FoundPlaces) -> None:
-        """Plain files that are in the way of what is packed, and notes that cannot be read."""
+        """Note plain files that are in the way of packed ones, and notes that cannot be read."""
         for name, why in found.not_whole.items():
             self._find(
                 PLAIN_SET_ASIDE,
@@ -329,7 +329,7 @@ class Recovery:
                 continue
             binlog = name.rpartition(".")[0]
             if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(binlog):
-                # A note is never removed: what it is of may be in the bucket, and nowhere else.
+                # A note is never removed: its binlog may be in the bucket, and nowhere else.
                 if binlog + PLACE_SUFFIX not in there:
                     self._layer.unlink(self._directory / name)
                 continue
@@ -359,7 +359,7 @@ class Recovery:
     def _reconcile(
         self, catalog: Catalog, held: dict[int, str], known: dict[str, ArchivedFile]
     ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
-        """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
+        """Return all files, and by name those that were examined, with the offset up to which they were known to be synced."""
         files = []
         changed = {}
         last = next(reversed(held.values()), "")
@@ -390,7 +390,7 @@ class Recovery:
                         NEWEST_SHORTENED, name, size, f"{text}the source is asked for the rest again. Look at the disk."
                     )
             if file is not None and (file.sealed or size < file.end or name != last):
-                # Serving it by the catalog could end inside an event: scanned anew, it is served up to its last group.
+                # Serving it by the catalog could end inside an event: after a new scan, it is served up to its last group.
                 file = None
             fresh = file is None
             if file is None:
@@ -422,7 +422,8 @@ class Recovery:
         changed: dict[str, tuple[ArchivedFile, int]],
         stored: dict[int, GtidFacts | None],
     ) -> tuple[GtidState, GtidChain, list[GtidEntry]]:
-        """What all files say of GTIDs; those whose facts are not stored are read. Also the rows that the catalog lacks."""
+        """Return the GTIDs of all files; those whose facts are not stored are read. Also return the rows that the catalog does not
+        have."""
         chain = GtidChain()
         entries = []
         known = []
@@ -435,9 +436,7 @@ class Recovery:
             flavour = file.flavour or flavour
             facts = None if file.name in changed and file.place is None else stored.get(file.number)
             if behind_damage and facts is not None and facts.before is None:
-                facts = (
-                    None  # what was left to the file before it is not known from that any more: its own head says it
-                )
+                facts = None  # the file before it cannot supply the state any more: its own head names it
             behind_damage = file.damaged
             is_new = facts is None or file.name in changed
             if facts is None:
@@ -455,7 +454,7 @@ class Recovery:
         return state, chain, entries
 
     def _stored_gtids(self, catalog: Catalog) -> dict[int, GtidFacts | None]:
-        """None where what is stored is no use: told once, as any damage; the file is read then."""
+        """Return the stored GTIDs; None for unusable ones, which are reported once, as any damage, and read from the file then."""
         stored = catalog.gtids()
         if None in stored.values() and not self._began_again:
             raise CatalogUnreadable("the catalog is damaged: a row of gtids was changed", file=CATALOG_NAME)
@@ -480,7 +479,7 @@ class Recovery:
             return NOT_KNOWN
 
     def _noted_file(self, name: str) -> ArchivedFile:
-        """A packed file that the catalog does not know, as NAME.place has it."""
+        """Return a packed file that the catalog does not know, as NAME.place describes it."""
         note = self._notes.get(name)
         try:
             if note is None:
@@ -547,7 +546,7 @@ class Recovery:
             self._layer.close(fd)
 
     def _keep_aside(self, name: str) -> str:
-        """Gives a file another name, under which nothing is looked for; returns that name. Raises: OSError."""
+        """Give a file another name, under which nothing is looked for; return that name. Raises: OSError."""
         serial = 0
         while self._layer.exists(
             self._directory / (kept := f"{name}{QUARANTINE_INFIX}0" + (f"-{serial}" if serial else ""))

@@ -1,4 +1,4 @@
-"""Making an archive's newest file sound again after a write has failed, while readers go on."""
+"""Making an archive's newest file sound again after a write has failed, while readers continue."""
 
 import time
 from collections.abc import Callable
@@ -20,11 +20,11 @@ def recover_again(
     synced: int,
     record: Callable[[list[LedgerRow]], None],
 ) -> ArchivedFile:
-    """Recovers the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
+    """Recover the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
 
-    `file` itself stays as it is: it is the event loop's; the copy that is returned says what is on the disk. `record(rows)`
-    puts what is cut off into the ledger, durably on its return, before it is cut off.
-    Raises: ArchiveCorrupt when published bytes are damaged; OSError; what `record` raises.
+    `file` itself stays as it is: it is the event loop's; the copy that is returned describes the disk. `record(rows)` puts what is
+    cut off into the ledger, durably on its return, before it is cut off. Raises: ArchiveCorrupt when published bytes are damaged;
+    OSError; what `record` raises.
     """
     scratch = replace(file, end=received)
     findings: list[LedgerRow] = []

@@ -15,7 +15,7 @@ DISK_ADVICE: Final = {
 NOT_OF_A_FILE: Final = frozenset(
     {errno_numbers.EMFILE, errno_numbers.ENFILE, errno_numbers.ENOMEM, errno_numbers.EINTR, errno_numbers.EAGAIN}
 )
-"""Errors of the system that say nothing about the file that was to be opened or read."""
+"""System errors that say nothing about the file that was being opened or read."""
 _NO_PLACE_FOR_IT: Final = frozenset(
     {
         errno_numbers.ENOENT,
@@ -27,14 +27,14 @@ _NO_PLACE_FOR_IT: Final = frozenset(
         errno_numbers.EDQUOT,
     }
 )
-"""The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right."""
+"""The archive's directory cannot be created or used: nothing is damaged; archive.dir, its permissions or its disk are wrong."""
 REPAIR: Final = (
     "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; "
     "replicas that were stopped are started then."
 )
-"""The next step where bytes of an archived file are not what was archived."""
+"""The next step if bytes of an archived file are not what was archived."""
 PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in its place and run `archive rebuild`."
-"""The next step where a binlog is missing or damaged."""
+"""The next step if a binlog is missing or damaged."""
 
 
 class ArchiveError(RelayError):
@@ -51,10 +51,10 @@ class ArchiveLocked(ArchiveError):
 
 
 class ArchiveWriteError(ArchiveError):
-    """A write, sync, rename or catalog change failed; nothing past the last complete group was published.
+    """A write, sync, rename or catalog change failed; nothing after the last complete group was published.
 
-    `errno` is the system's number (ENOSPC: disk full), or 0 where there is none. `needed_bytes`: how many must be free before
-    another attempt can get further, where that is known; 0: it is found out by trying.
+    `errno` is the system's number (ENOSPC: disk full), or 0 if there is none. `needed_bytes`: how many must be free before another
+    attempt can get further, if that is known; 0: only an attempt can tell.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ArchiveDamaged(ArchiveCorrupt):
 
 
 class ArchiveUnavailable(ArchiveError):
-    """A binlog cannot be read now, and may be later: its bucket does not answer, or a key is not there.
+    """A binlog cannot be read now, and perhaps later: its bucket does not answer, or a key is missing.
 
-    `is_told`: the log has why already, once for all who meet it.
+    `is_told`: the reason is in the log already, once for all callers.
     """
 
     exit_code = ExitCode.SOURCE_UNREACHABLE
@@ -97,7 +97,7 @@ class ArchiveConflict(ArchiveError):
 
 
 class ArchiveUnknownFile(ArchiveError):
-    """A file is asked for that the archive does not hold, or that comes next: the one after it would skip transactions."""
+    """A file is requested that the archive does not contain, or that comes next: the one after it would skip transactions."""
 
 
 class ArchiveMisuse(ArchiveError):

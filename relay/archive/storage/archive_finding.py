@@ -1,4 +1,4 @@
-"""What a check of an archive says."""
+"""The findings of a check of an archive."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from relay.archive.storage.archive_errors import REPAIR
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFinding:
-    """Something wrong in the archive. `file` is a name in its directory; `offset` is None where there is none.
+    """Something wrong in the archive. `file` is a name in its directory; `offset` is None if there is none.
 
-    `boundary`: where an archived file itself is not what was archived, the end of the last whole transaction before that;
-    None: it is something else that is wrong, which can be made again from the files. advice: what to do about the former.
+    `boundary`: if an archived file itself is not what was archived, the end of the last whole transaction before that; None:
+    something else is wrong, which can be rebuilt from the files. advice: for the former.
     """
 
     file: str
@@ -21,5 +21,5 @@ class ArchiveFinding:
 
     @property
     def text(self) -> str:
-        """What is wrong, and what to do about it."""
+        """The fault, and the advice for it."""
         return self.what if self.boundary is None else f"{self.what}. {self.advice}"

@@ -1,4 +1,4 @@
-"""What is known about one archived binlog, and about the source it came from."""
+"""The facts about one archived binlog, and about its source."""
 
 import zlib
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from relay.archive.storage.file_place import FilePlace, Tier
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """Who the archive's bytes come from. `flavour` is "mysql" or "mariadb"; `server_uuid` is None where it has none."""
+    """The identity of the archive's source. `flavour` is "mysql" or "mariadb"; `server_uuid` is None if it has none."""
 
     flavour: str
     version: str
@@ -22,51 +22,51 @@ class SourceIdentity:
 
 @dataclass(slots=True, eq=False)
 class ArchivedFile:
-    """One file of the archive. Only the archive assigns its fields, on the event loop; others read.
-
-    `end` is the offset up to which readers may read: the file's size when sealed, else the published end.
-    `created`, `server_version`, `server_id`, `checksum` (0 none, 1 CRC32), `flavour` are the format description's.
-    `first_timestamp`, `last_timestamp` are event times in seconds. `groups` counts transactions.
-    `place`: where it is packed; None: it is on the disk as it was received.
-    `cut`: the source's crash cut the last group. `damaged`: bytes from `end` on cannot be trusted and are not served.
-    """
+    """One file of the archive. Only the archive assigns its fields, on the event loop; others read."""
 
     name: str
     number: int
     end: int
+    """The offset up to which readers may read: the file's size when sealed, else the published end."""
     sealed: bool
     created: int
     server_version: str
     server_id: int
     checksum: int
     flavour: str
+    """Like the four fields before it, from the format description; `checksum` is 0 for none, 1 for CRC32."""
     first_timestamp: int = 0
     last_timestamp: int = 0
+    """Like `first_timestamp`, an event's time in seconds."""
     events: int = 0
     groups: int = 0
+    """The number of transactions."""
     cut: bool = False
+    """True if the source's crash cut the last group."""
     damaged: bool = False
+    """True if bytes from `end` on cannot be trusted and are not served."""
     digest: str | None = None
     place: FilePlace | None = None
+    """The place of the packed file; None: it is on the disk as it was received."""
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes that it takes where it is."""
+        """The bytes that it takes at its place."""
         return self.end if self.place is None else self.place.stored_bytes
 
     @property
     def tier(self) -> Tier:
-        """Where it is."""
+        """The tier that it is in."""
         return Tier.HOT if self.place is None else self.place.tier
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that readers may read, the magic included."""
+        """The bytes that readers may read, the magic included."""
         return self.end
 
 
 def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
-    """An unsealed `ArchivedFile` with `end` 4, from the format description that starts `first_event`.
+    """Return an unsealed `ArchivedFile` with `end` 4, from the format description that starts `first_event`.
 
     Raises: Truncated, Malformed (also for a bad `name`).
     """
@@ -94,9 +94,10 @@ def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
 
 
 def describe_archived_file(name: str, first_event: bytes) -> ArchivedFile:
-    """As `describe_new_file`, of a file of the archive, whose format description has a checksum where servers of its version write one.
+    """Do as `describe_new_file`, for a file of the archive, whose format description has a checksum if servers of its version write
+    one.
 
-    That byte of it which says whether the other events have any is covered by nothing else. Raises: Truncated, Malformed.
+    The byte of it which says whether the other events have any is covered by nothing else. Raises: Truncated, Malformed.
     """
     file = describe_new_file(name, first_event)
     header, described = decode_first_event(first_event)

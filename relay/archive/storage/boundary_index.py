@@ -1,9 +1,9 @@
 """NAME.idx: a sparse index of transaction boundaries, read with single preads and never as a whole.
 
-A record is 24 bytes, little endian: offset u64 of an event's start | group_start u64 (== offset at a transaction boundary,
-else the start of the group that is open there) | timestamp u32 s | flags u32 (bit 0: at a boundary). One per >= 64 KiB of file;
-the first is for offset 4. After a group that has records inside, the next event's start gets one too: so the
-first record with a greater group_start is that group's end.
+A record is 24 bytes, little endian: offset u64 of an event's start | group_start u64 (== offset at a transaction boundary, else the
+start of the group that is open there) | timestamp u32 s | flags u32 (bit 0: at a boundary). There is one per >= 64 KiB of file; the
+first is for offset 4. After a group that has records inside, the next event's start gets one too: so the first record with a greater
+group_start is that group's end.
 """
 
 import struct
@@ -30,12 +30,12 @@ class IndexRecord:
 
     @property
     def at_boundary(self) -> bool:
-        """Whether no group is open at `offset`."""
+        """True if no group is open at `offset`."""
         return self.flags & AT_BOUNDARY != 0
 
     @property
     def plausible(self) -> bool:
-        """Whether these values can be a record at all."""
+        """True if these values can be a record at all."""
         if self.at_boundary:
             return self.group_start == self.offset >= FIRST_EVENT
         return FIRST_EVENT <= self.group_start < self.offset
@@ -50,14 +50,14 @@ class BoundaryIndex:
         self.count = layer.size(fd) // RECORD_SIZE
 
     def record(self, number: int) -> IndexRecord:
-        """Record `number`, from 0. Raises: IndexError."""
+        """Return record `number`, from 0. Raises: IndexError."""
         data = self._layer.pread(self._fd, RECORD_SIZE, number * RECORD_SIZE)
         if number < 0 or len(data) < RECORD_SIZE:
             raise IndexError(number)
         return IndexRecord(*RECORD.unpack(data))
 
     def last_at_or_before(self, offset: int) -> int:
-        """Number of the last record whose offset is <= `offset`; -1 if there is none."""
+        """Return the number of the last record whose offset is <= `offset`; -1 if there is none."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -68,7 +68,7 @@ class BoundaryIndex:
         return low - 1
 
     def first_after_group(self, group_start: int, number: int) -> IndexRecord | None:
-        """The first record from `number` on with a greater group_start: where that group has ended. None: at the tail."""
+        """Return the first record from `number` on with a greater group_start: where that group has ended. None: at the tail."""
         low, high = number, self.count
         while low < high:
             middle = (low + high) // 2
@@ -79,7 +79,7 @@ class BoundaryIndex:
         return self.record(low) if low < self.count else None
 
     def first_fault(self, *, growing: bool = False) -> str | None:
-        """What is wrong with the index by itself (order, values), or None. Reads all of it in pieces.
+        """Return what is wrong with the index by itself (order, values), or None. It reads all of it in pieces.
 
         A torn record at the end is a fault unless the file is `growing`.
         """
@@ -102,11 +102,11 @@ class BoundaryIndex:
 
 
 def records_before(layer: FileLayer, fd: int, offset: int) -> int:
-    """Size in bytes of the leading part of an index whose records are for offsets below `offset`."""
+    """Return the size in bytes of the leading part of an index whose records are for offsets below `offset`."""
     index = BoundaryIndex(layer, fd)
     return (index.last_at_or_before(offset - 1) + 1) * RECORD_SIZE
 
 
 def index_path(path: Path) -> Path:
-    """NAME.idx beside NAME."""
+    """Return the path of NAME.idx for NAME."""
     return path.with_name(path.name + IDX_SUFFIX)

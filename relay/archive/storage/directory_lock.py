@@ -1,4 +1,4 @@
-"""One process at a time has an archive directory open for writing."""
+"""The lock with which only one process has an archive directory open for writing."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ from relay.archive.storage.files import LOCK_NAME, FileLayer
 
 
 def take_lock(directory: Path, layer: FileLayer) -> int:
-    """Locks the archive directory for this process; closing the descriptor unlocks. Raises: ArchiveLocked."""
+    """Lock the archive directory for this process; closing the descriptor unlocks. Raises: ArchiveLocked."""
     path = directory / LOCK_NAME
     fd = layer.open_or_make(path)
     try:

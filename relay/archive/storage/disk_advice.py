@@ -1,4 +1,4 @@
-"""What to do about a disk that refuses: the sentence for its error, with what was found out about the disk."""
+"""The advice for a disk that refuses: the sentence for its error, with facts about the disk."""
 
 import errno as errno_numbers
 from pathlib import Path
@@ -19,7 +19,7 @@ NOT_PERMITTED: Final = (
 
 
 def disk_advice(layer: FileLayer, directory: Path, errno: int) -> str:
-    """The next step for a system error `errno` under `directory`, "" where nothing is known of it. Blocking."""
+    """Return the next step for a system error `errno` under `directory`, "" if none is known. Blocking."""
     if errno == errno_numbers.ENOSPC and _out_of_inodes(layer, directory):
         return f"{NO_INODES} {_BY_ITSELF}"
     if errno in (errno_numbers.EACCES, errno_numbers.EPERM):
@@ -28,7 +28,7 @@ def disk_advice(layer: FileLayer, directory: Path, errno: int) -> str:
 
 
 def start_advice(layer: FileLayer, directory: Path, errno: int) -> str:
-    """The next step where an archive in `directory` cannot be opened. Blocking."""
+    """Return the next step if an archive in `directory` cannot be opened. Blocking."""
     advice = f"Check space, permissions and the disk under {directory}."
     if errno == errno_numbers.ENOSPC and _out_of_inodes(layer, directory):
         return f"{advice} {NO_INODES}"

@@ -1,7 +1,7 @@
-"""Where a sealed binlog is: on the disk as it was received, on the disk packed, or packed in a bucket.
+"""The place of a sealed binlog: on the disk as it was received, on the disk packed, or packed in a bucket.
 
-NAME.place says it, beside NAME.idx, with the file's catalog row and its GTIDs: so the disk alone tells what is in the bucket, and the
-bucket, which has a copy, what a lost disk had. NAME.gone stands in its place once the file was purged, until the bucket has none of it.
+NAME.place records it, next to NAME.idx, with the file's catalog row and its GTIDs: so the disk alone tells what is in the bucket, and
+the bucket, which has a copy, what a lost disk had. NAME.gone replaces it once the file was purged, until the bucket has none of it.
 """
 
 import json
@@ -22,7 +22,7 @@ _PLACE_SUM: Final = re.compile(r', "place_sum": ([0-9]{1,10})[,}]', re.ASCII)
 
 
 class Tier(StrEnum):
-    """How and where a file is stored."""
+    """The form and place in which a file is stored."""
 
     HOT = "hot"
     COLD = "cold"
@@ -31,9 +31,8 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """`stored_name`: of the stored file; `stored_bytes`, `digest`: of its bytes. `key_id`: None: not encrypted. `plain_bytes`: of
-    the binlog. `end_digest`: of what stands behind its frames, by which each frame is known for what was packed; empty: nobody
-    noted it."""
+    """`stored_name`: of the stored file; `stored_bytes`, `digest`: of its bytes. `key_id`: None: not encrypted. `plain_bytes`: of the
+    binlog. `end_digest`: of what follows its frames, by which each frame is known for what was packed; empty: not recorded."""
 
     tier: Tier
     stored_name: str
@@ -46,27 +45,27 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True)
 class PlaceNote:
-    """What NAME.place says. `file_row`: as in the catalog's table `files`; `gtids`: flavour, state before, transactions
-    inside (as at a file's head), those without GTID, as in the table `gtids`; None: not known."""
+    """The contents of NAME.place. `file_row`: as in the catalog's table `files`; `gtids`: flavour, state before, transactions inside
+    (as at a file's head), those without GTID, as in the table `gtids`; None: unknown."""
 
     place: FilePlace
     file_row: tuple[Any, ...]
     gtids: tuple[str, bytes | None, bytes | None, int] | None
 
     def encode(self) -> bytes:
-        """As it is written."""
+        """Return the note as it is written."""
         gtids = None
         if self.gtids is not None:
             flavour, before, inside, anonymous = self.gtids
             gtids = [flavour, _hex(before), _hex(inside), anonymous]
         place = asdict(self.place)
-        # The place comes first, with a sum of its own: who wants that alone reads no megabytes of GTIDs.
+        # The place comes first, with a sum of its own: a reader of that alone reads no megabytes of GTIDs.
         told = {"place": place, "place_sum": _sum(place), "file": list(self.file_row), "gtids": gtids}
         return json.dumps({**told, "sum": _sum(told)}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "PlaceNote":
-        """Raises: ValueError."""
+        """Decode a note. Raises: ValueError."""
         try:
             told = json.loads(data)
             total = told.pop("sum", None)
@@ -83,7 +82,7 @@ class PlaceNote:
 
 
 def _place_of(told: dict[str, Any]) -> FilePlace:
-    """Raises: ValueError, KeyError. A bucket may have been written by others: no name leads out of a directory."""
+    """Decode the place. Raises: ValueError, KeyError. A bucket may have been written by others: no name leads out of a directory."""
     found = FilePlace(Tier(told["tier"]), *_values(told))
     name, sizes = found.stored_name, (found.stored_bytes, found.plain_bytes)
     if not isinstance(name, str) or not name or "/" in name or "\0" in name or name.startswith("."):
@@ -102,12 +101,12 @@ def _values(told: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def place_path(path: Path) -> Path:
-    """NAME.place of the binlog at `path`."""
+    """Return the path of NAME.place of the binlog at `path`."""
     return path.with_name(path.name + PLACE_SUFFIX)
 
 
 def read_note(path: Path) -> PlaceNote | None:
-    """What stands beside the binlog at `path`; None: nothing. Raises: ValueError; OSError."""
+    """Return the note next to the binlog at `path`; None: there is none. Raises: ValueError; OSError."""
     try:
         return PlaceNote.decode(read_file(place_path(path)))
     except FileNotFoundError:
@@ -115,7 +114,7 @@ def read_note(path: Path) -> PlaceNote | None:
 
 
 def read_place(path: Path) -> FilePlace | None:
-    """Where the binlog of that path is; None: it has no NAME.place. Reads its first bytes only: fit for the event loop.
+    """Return the place of the binlog of that path; None: it has no NAME.place. It reads the first bytes only: fit for the event loop.
 
     Raises: ValueError; OSError.
     """

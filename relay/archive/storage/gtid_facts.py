@@ -1,8 +1,8 @@
-"""What one archived file says about GTIDs, and what the files together say: each goes on where the one before it ended.
+"""The GTID facts of one archived file, and those of the files together: each continues where the one before it ended.
 
-A state is what was executed up to a place: a set of transactions (MySQL), or the last group of each server in each domain
-(MariaDB). A file's state before it is written down only where it is not simply the state behind the file before it: a set
-of 16 MB is so kept once, not with each of 10,000 files.
+A state is what was executed up to a place: a set of transactions (MySQL), or the last group of each server in each domain (MariaDB).
+A file's state before it is stored only if it is not simply the state after the file before it: a set of 16 MB is so kept once, not
+with each of 10,000 files.
 """
 
 from typing import Final, NamedTuple
@@ -15,18 +15,18 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list, encode
 GtidValue = GtidSet | GtidList
 
 UNREADABLE: Final = "gtid_unreadable"
-"""The ledger's kind where a file's GTIDs cannot be read; by file and position it is served all the same."""
+"""The ledger's kind for a file whose GTIDs cannot be read; by file and position it is served all the same."""
 HEAD_DIFFERS: Final = "gtid_head_differs"
-"""The ledger's kind where a file's head names other transactions than the files before it hold."""
+"""The ledger's kind for a file whose head names other transactions than the files before it contain."""
 _SHOWN_CHARACTERS: Final = 480
 _FAMILIES: Final = {"mysql": "a MySQL server", "mariadb": "a MariaDB server"}
 
 
 class GtidFacts(NamedTuple):
-    """One file. `before`: what its head says of all before it; None: nothing, and nothing else says it.
+    """One file. `before`: the state that its head names; None: neither the head nor anything else does.
 
-    `inside`: its whole transactions, as a list the last group of each server; None: they could not be read.
-    `anonymous`: how many of its transactions have no GTID.
+    `inside`: its whole transactions, as a list the last group of each server; None: they could not be read. `anonymous`: how many of
+    its transactions have no GTID.
     """
 
     before: GtidValue | None
@@ -35,11 +35,11 @@ class GtidFacts(NamedTuple):
 
 
 class GtidNews(NamedTuple):
-    """What a batch of runs added to the file that grows.
+    """The GTIDs that a batch of runs added to the file that grows.
 
-    `head`: what the file's head says, reported once; `runs`: transactions that ended, also longer forms of runs that were reported
-    before; `anonymous`: of all the file. `readable`: whether the file's GTIDs could be read so far; where not, nothing more is
-    reported of it.
+    `head`: the state at the file's head, reported once; `runs`: transactions that ended, also longer forms of runs that were reported
+    before; `anonymous`: of all the file. `readable`: whether the file's GTIDs could be read so far; if not, nothing more is reported
+    of it.
     """
 
     head: GtidValue | None
@@ -51,7 +51,7 @@ class GtidNews(NamedTuple):
 class GtidEntry(NamedTuple):
     """A file's facts on their way into the catalog.
 
-    `before`: the state before it; `follows`: that is simply the state behind the file before it.
+    `before`: the state before it; `follows`: that is simply the state after the file before it.
     """
 
     number: int
@@ -62,20 +62,20 @@ class GtidEntry(NamedTuple):
 
 
 NOT_KNOWN: Final = GtidFacts(None, None, 0)
-"""Of a file whose GTIDs could not be read."""
+"""The facts of a file whose GTIDs could not be read."""
 
 
 def facts_of_family(flavour: str, facts: GtidFacts) -> GtidFacts:
-    """`facts`, where they are such as a file of this flavour has; else `NOT_KNOWN`."""
+    """Return `facts`, if they are such as a file of this flavour has; else `NOT_KNOWN`."""
     kind = GtidSet if flavour == "mysql" else GtidList
     fits = all(value is None or isinstance(value, kind) for value in (facts.before, facts.inside))
     return facts if fits else NOT_KNOWN
 
 
 def family_change(name: str, flavour: str, before: str) -> str | None:
-    """What a change of the family of servers between two files means, for the ledger; None: there is none.
+    """Return the ledger's text for a change of the family of servers between two files; None: there is none.
 
-    name, flavour: of the file; before: the flavour of the file before it, "" where there is none.
+    name, flavour: of the file; before: the flavour of the file before it, "" if there is none.
     """
     if not flavour or not before or flavour == before:
         return None
@@ -84,29 +84,29 @@ def family_change(name: str, flavour: str, before: str) -> str | None:
 
 
 class GtidChain:
-    """Goes over files, oldest first, and knows the state behind the last one."""
+    """Goes over files, oldest first, and knows the state after the last one."""
 
     __slots__ = ("_growing", "_state", "number")
 
     def __init__(self, number: int = -1, state: GtidValue | None = None) -> None:
         self.number = number
-        """The file that was added last, -1: none."""
+        """The number of the file that was added last, -1: none."""
         self._state = state
         self._growing: GtidSetBuilder | None = None
-        """MySQL: the state, where files were added to it since somebody asked: of 100,000 files nobody asks for each."""
+        """MySQL: the state, if files were added to it since it was read: with 100,000 files it is not read for each."""
 
     @property
     def state(self) -> GtidValue | None:
-        """What the next file has before it; None: nobody knows."""
+        """The state before the next file; None: unknown."""
         if self._growing is not None:
             self._state = self._growing.snapshot()
             self._growing = None
         return self._state
 
     def difference(self, number: int, head: GtidValue | None) -> str | None:
-        """How the head of file `number` contradicts the files before it, in words; None: it does not.
+        """Return how the head of file `number` contradicts the files before it, in words; None: it does not.
 
-        A list without all of a domain does not: the source took it out (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+        A list without all of a domain does not: the source removed it (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
         """
         state = self.state
         if head is None or state is None or head == state or number != self.number + 1:
@@ -123,20 +123,20 @@ class GtidChain:
         return f"The file's head has the state {_shown(head)}, the files before it end at {_shown(state)}."
 
     def entry(self, number: int, facts: GtidFacts) -> GtidEntry:
-        """The facts of file `number`, the next one, for the catalog."""
+        """Return the facts of file `number`, the next one, for the catalog."""
         before = self.before(facts)
         follows = number == self.number + 1 and before == self.state
         return GtidEntry(number, before, follows, facts.inside, facts.anonymous)
 
     def before(self, facts: GtidFacts) -> GtidValue | None:
-        """The state before the next file, of which `facts` are known. None where the files before it are of the other family."""
+        """Return the state before the next file, which has `facts`. None if the files before it are of the other family."""
         if facts.before is not None:
             return facts.before
         state = self.state
         return state if facts.inside is None or isinstance(state, type(facts.inside)) else None
 
     def add(self, number: int, facts: GtidFacts) -> None:
-        """Steps over file `number`."""
+        """Step over file `number`."""
         self.number = number
         inside = facts.inside
         if self._growing is not None and facts.before is None and isinstance(inside, GtidSet):
@@ -152,24 +152,24 @@ class GtidChain:
 
 
 def state_behind(before: GtidValue | None, inside: GtidValue) -> GtidValue:
-    """The state once what is `inside` was executed too."""
+    """Return the state after what is `inside` was executed too."""
     if isinstance(inside, GtidSet):
         return before | inside if isinstance(before, GtidSet) else inside
     return before.advanced(inside) if isinstance(before, GtidList) else inside
 
 
 def encode_state(state: GtidValue) -> bytes:
-    """As it stands in the event at a file's head."""
+    """Return the state as in the event at a file's head."""
     return encode_gtid_set(state) if isinstance(state, GtidSet) else encode_gtid_list(state)
 
 
 def decode_state(flavour: str, data: bytes) -> GtidValue:
-    """Raises: Malformed."""
+    """Decode a state. Raises: Malformed."""
     return decode_gtid_set(data) if flavour == "mysql" else decode_gtid_list(data)
 
 
 def domain_gtid(run: Run) -> DomainGtid:
-    """The last group of a run of MariaDB's."""
+    """Return the last group of a run of MariaDB's."""
     return DomainGtid(int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little"), run.last)
 
 

@@ -1,4 +1,4 @@
-"""How a generation of the archive began: where the one before it ended, and what was executed up to there."""
+"""The origin of a generation of the archive: where the one before it ended, and what was executed up to there."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from relay.archive.storage.gtid_facts import GtidValue
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Written down before the generation's first file, never changed.
+    """The origin is written before the generation's first file and never changed.
 
-    time: Unix seconds. file: the source's file that it begins with, from its first byte on. after_file, after_offset: the
-    end of the generation before it, a transaction boundary. state: all that was executed up to there, or None: unknown.
+    time: Unix seconds. file: the source's file that it begins with, from its first byte on. after_file, after_offset: the end of the
+    generation before it, a transaction boundary. state: everything that was executed up to there, or None: unknown.
     """
 
     time: float
@@ -24,14 +24,14 @@ class Origin:
 
 
 def covers(later: GtidValue, before: GtidValue) -> bool:
-    """Whether all of `before` is in `later`."""
+    """Return whether all of `before` is in `later`."""
     if isinstance(before, GtidSet):
         return isinstance(later, GtidSet) and not before - later
     return isinstance(later, GtidList) and all(later.contains(gtid) for gtid in before)
 
 
 def joined(before: GtidValue | None, later: GtidValue | None) -> GtidValue | None:
-    """What was executed once both were: `later` is of the source that came after the one of `before`.
+    """Return what was executed once both were: `later` is of the source that came after the one of `before`.
 
     A source's first file may begin with transactions of `before`; until the rest has come it has fewer of them.
     """
@@ -45,7 +45,7 @@ def joined(before: GtidValue | None, later: GtidValue | None) -> GtidValue | Non
 
 
 def without_domains(state: GtidValue | None, domains: Collection[int]) -> GtidValue | None:
-    """What is left of it when the source has taken these MariaDB domains out of its own."""
+    """Return what is left of the state when the source has removed these MariaDB domains from its own."""
     if not domains or not isinstance(state, GtidList):
         return state
     return GtidList(gtid for gtid in state if gtid.domain_id not in domains)

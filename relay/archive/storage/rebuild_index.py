@@ -1,4 +1,4 @@
-"""Making NAME.idx anew from the file that it belongs to."""
+"""Rebuilding NAME.idx from the file that it belongs to."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +11,11 @@ from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
 
 Progress = Callable[[str, int], None]
-"""Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
+"""Called with a file's name and the number of its bytes that were read since the last call. May run in another thread."""
 
 
 def rebuild_index(directory: Path, layer: FileLayer, file: ArchivedFile, progress: Progress | None = None) -> None:
-    """Makes a sealed file's NAME.idx anew from its bytes.
+    """Rebuild a sealed file's NAME.idx from its bytes.
 
     Raises: ArchiveDamaged if the file itself cannot be read up to its end.
     """

@@ -1,18 +1,18 @@
-"""`replicas.marks`: which part of which file each replica was being sent, surviving a kill of this process.
+"""`replicas.marks`: the part of a file that each replica was receiving, surviving a kill of this process.
 
-A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It
-alone may start there, and only in a part that was sent to it. Source: docs/PROTOCOL.md#reconnecting.
+A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It alone may
+start there, and only in a part that was sent to it. Source: docs/PROTOCOL.md#reconnecting.
 
-What another account says under the same server_id and uuid is another replica's: it neither replaces a note nor lets anybody resume.
+A replica of another account under the same server_id and uuid is another replica: it neither replaces a mark nor may resume by it.
 When all slots are used, the account that has most of them gives up its oldest.
 
-Slots of 256 bytes, little endian. At 0: crc32 u32 of the 49 bytes that follow, server_id u32, length of uuid u8, uuid 36 bytes, digest
-of the account's name u64. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then
-sequence u64, time u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was
-sent, and of the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
-counts, so a write that a kill tears leaves the state before it, which is what the replica has.
+Slots of 256 bytes, little endian. At 0: crc32 u32 of the 49 bytes that follow, server_id u32, length of uuid u8, uuid 36 bytes,
+digest of the account's name u64. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow,
+then sequence u64, time u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file
+that was sent, and of the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the
+greater sequence counts, so a write that a kill tears leaves the state before it, which is what the replica has.
 
-The file is written and not mapped: who cuts a mapped file, or a disk that fails below one, ends the process with a signal.
+The file is written and not mapped: cutting a mapped file, or a disk that fails below one, ends the process with a signal.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ _STATE_WITH_CRC: Final = struct.Struct("<IQIQIQQQIQQ")
 _COPIES: Final = (64, 160)
 # A file after which so much was sent has arrived: more than the buffers of both systems hold between here and a replica.
 ARRIVED_AFTER_BYTES: Final = 64 << 20
-# Of files so small that this many are on their way at once, the oldest are forgotten.
+# If files are so small that this many are on their way at once, the oldest are forgotten.
 _MOST_FILES: Final = 4096
 
 
@@ -60,14 +60,14 @@ class ReplicaIdentity:
 
     @classmethod
     def of(cls, server_id: int, server_uuid: str, user: str) -> "ReplicaIdentity":
-        """`user`: the account's name."""
+        """Return the identity. `user`: the account's name."""
         digest = hashlib.blake2b(user.encode(errors="surrogateescape"), digest_size=8).digest()
         return cls(server_id, server_uuid, int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, slots=True)
 class SentPlace:
-    """Up to where a replica was being sent a file."""
+    """The offset up to which a replica was sent a file."""
 
     identity: ReplicaIdentity
     place: Position
@@ -83,16 +83,16 @@ class _Window:
         self.high = high
 
     def holds(self, number: int, name_crc: int, offset: int) -> bool:
-        """Whether `offset` of that file was in the part; both ends count: the high end is the event after the last."""
+        """Return whether `offset` of that file was in the part; both ends count: the high end is the event after the last."""
         return 0 < self.low <= offset <= self.high and self.number == number and self.name_crc == name_crc
 
 
-# There is no earlier file.
+# The window of a missing earlier file.
 _NO_WINDOW: Final = _Window()
 
 
 class Mark:
-    """One session's note of what it sends. `end` when the session is over; the note stays for the next one."""
+    """One session's mark of what it sends. `end` when the session is over; the mark stays for the next one."""
 
     __slots__ = ("_begun", "_current", "_earlier", "_file", "_marks", "_sent_before", "_sequence", "_slot", "identity")
 
@@ -104,16 +104,16 @@ class Mark:
         self._file = ""
         self._current = _Window()
         self._begun = 0
-        """Where sending the current file began."""
+        """The offset at which sending the current file began."""
         self._earlier: deque[tuple[_Window, int]] = deque(maxlen=_MOST_FILES)
-        """Files that may not have arrived, oldest first, each with the bytes sent by its end."""
+        """The files that may not have arrived, oldest first, each with the bytes sent by its end."""
         self._sent_before = 0
-        """Bytes sent of all files before the current one."""
+        """The bytes sent of all files before the current one."""
 
     def sending(self, file: str, low: int, high: int) -> None:
-        """Call before bytes up to `high` of `file` are sent; `low` is where this session's sending of the file began.
+        """Note, before bytes up to `high` of `file` are sent, that they are; `low` is where this session's sending of the file began.
 
-        Windows of the files before it are kept until they must have arrived. Costs about a microsecond.
+        Windows of the files before it are kept until they must have arrived. It costs about a microsecond.
         """
         current = self._current
         if file != self._file:
@@ -146,20 +146,20 @@ class Mark:
         self._marks.write(self._slot * SLOT_SIZE + _COPIES[sequence & 1], _CRC.pack(zlib.crc32(state)) + state)
 
     def arrived(self) -> None:
-        """The replica has everything that was sent: it may go on at the end of it, and nowhere before."""
+        """Note that the replica has everything that was sent: it may continue at the end of it, and nowhere before."""
         self._earlier.clear()
         self.sending(self._file, self._current.high, self._current.high)
 
     def end(self) -> None:
-        """The session is over: its slot may be reused once all others are younger."""
+        """End the session: its slot may be reused once all others are younger."""
         self._marks.release(self)
 
 
 class ReplicaMarks:
     """All marks of an archive. For the event loop's thread.
 
-    They are in memory, and each change is written to the file. Where it cannot be, that is logged once, and replicas are served
-    all the same; the next change that can be written puts everything into the file again.
+    They are in memory, and each change is written to the file. If that fails, it is logged once, and replicas are served all the
+    same; the next change that can be written puts everything into the file again.
     """
 
     def __init__(self, path: Path, fd: int, memory: bytearray, most_slots: int) -> None:
@@ -167,19 +167,19 @@ class ReplicaMarks:
         self._fd = fd
         self._memory = memory
         self._is_kept = True
-        """Whether the file has what is in memory, as far as this process knows."""
+        """True if the file has what is in memory, as far as this process knows."""
         self._most_slots = most_slots
         self._slots: dict[ReplicaIdentity, int] = {}
         self._accounts: dict[int, OrderedDict[ReplicaIdentity, None]] = {}
-        """Whose slots are used, by account, least recently used first."""
+        """The identities whose slots are used, by account, least recently used first."""
         self._free: list[int] = []
         self._users: dict[int, int] = {}
-        """How many sessions are at work per slot."""
+        """The number of active sessions per slot."""
         self._load()
 
     @classmethod
     def open(cls, path: Path, *, first_slots: int = FIRST_SLOTS, most_slots: int = MOST_SLOTS) -> "ReplicaMarks":
-        """Opens or makes the file (mode 0640). A file of odd size is extended to whole slots. Raises: OSError."""
+        """Open or create the file (mode 0640). A file of odd size is extended to whole slots. Raises: OSError."""
         part_from_other_names(path)
         fd = open_or_make(path)
         try:
@@ -194,15 +194,15 @@ class ReplicaMarks:
         return cls(path, fd, memory, most_slots)
 
     def close(self) -> None:
-        """Closes the file; marks must not be used afterwards."""
+        """Close the file; marks must not be used afterwards."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def begin(self, identity: ReplicaIdentity, file: str, offset: int) -> Mark:
-        """A session of this replica starts at (file, offset); what was noted for it before is replaced.
+        """Begin a session of this replica at (file, offset); its earlier mark is replaced.
 
-        Call it after `may_resume` was asked. Raises: ArchiveError when all slots are in use by connected replicas.
+        Call it after `may_resume`. Raises: ArchiveError when all slots are in use by connected replicas.
         """
         slot = self._slots.get(identity)
         sequence = 0
@@ -219,7 +219,7 @@ class ReplicaMarks:
         return mark
 
     def may_resume(self, identity: ReplicaIdentity, file: str, offset: int) -> bool:
-        """Whether this very replica was being sent the part that holds (file, offset) when its last session ended."""
+        """Return whether this very replica was receiving the part that contains (file, offset) when its last session ended."""
         slot = self._slots.get(identity)
         if slot is None or not self._is_named(slot, identity):
             return False
@@ -236,11 +236,12 @@ class ReplicaMarks:
         return newest.holds(number, name_crc, offset) or oldest.holds(number, name_crc, offset)
 
     def knows(self, identity: ReplicaIdentity) -> bool:
-        """Whether this replica was ever sent something of these files."""
+        """Return whether this replica was ever sent something of these files."""
         return identity in self._slots
 
     def sent_in(self, files: Iterable[str]) -> list[SentPlace]:
-        """Who was being sent one of `files` last, and up to where in it. Some 4 us a slot: may be called in another thread."""
+        """Return the replicas that were receiving one of `files` last, each with the offset up to which. Some 4 us a slot: may be
+        called in another thread."""
         names = {_file_key(name): name for name in files}
         found = []
         for identity, slot in list(self._slots.items()):
@@ -251,7 +252,7 @@ class ReplicaMarks:
         return found
 
     def write(self, at: int, data: bytes) -> None:
-        """Puts bytes into memory and file; for `Mark`."""
+        """Put bytes into memory and file; for `Mark`."""
         if self._fd < 0:
             return
         self._memory[at : at + len(data)] = data
@@ -270,7 +271,7 @@ class ReplicaMarks:
         self._is_kept = True
 
     def release(self, mark: Mark) -> None:
-        """For `Mark.end`."""
+        """Release a mark, for `Mark.end`."""
         slot = self._slots.get(mark.identity)
         if slot is None:
             return

@@ -1,4 +1,4 @@
-"""What an archived file holds: whole groups, index records, the first bad byte."""
+"""The contents of an archived file: whole groups, index records, the first bad byte."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,34 +16,37 @@ _TABLE_ROWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a part of a file holds. Offsets are the file's; `events` and `groups` are counted up to `boundary`.
-
-    `boundary`: end of the last whole group. `position`: up to where events were taken. `stop`: where reading ended.
-    `broken`: why it could not be read on; the bad event starts at `position`.
-    `in_group`: a group is open at `position`. `incomplete`: `stop` is inside an event.
-    `records`: index records, ready for NAME.idx. `violations`: offsets of events whose boundary cannot be, at most 64.
-    """
+    """The contents of a part of a file. Offsets are the file's."""
 
     boundary: int
+    """The end of the last whole group."""
     position: int
+    """The offset up to which events were taken."""
     stop: int
+    """The offset at which reading ended."""
     in_group: bool
+    """True if a group is open at `position`."""
     incomplete: bool
+    """True if `stop` is inside an event."""
     events: int
     groups: int
+    """Counted, like `events`, up to `boundary`."""
     timestamp: int
     broken: Broken | None
+    """The reason why reading could not continue; the bad event starts at `position`."""
     records: bytes
+    """The index records, ready for NAME.idx."""
     violations: list[int]
+    """The offsets of events whose boundary cannot be, at most 64."""
 
     @property
     def whole(self) -> bool:
-        """Whether everything up to `stop` is whole groups."""
+        """True if everything up to `stop` is whole groups."""
         return self.broken is None and self.boundary == self.stop
 
     @property
     def fault(self) -> str | None:
-        """Why not all up to `stop` is events, without a full stop."""
+        """The reason why not all up to `stop` is events, without a full stop."""
         if self.broken is not None:
             return self.broken.detail
         return "the last event is incomplete" if self.incomplete else None
@@ -57,10 +60,10 @@ def scan(
     on_progress: Callable[[int], None] | None = None,
     on_bytes: Callable[[memoryview], None] | None = None,
 ) -> Scan:
-    """Walks the events in [start, stop), CRCs included. `start` must be 4 or a transaction boundary.
+    """Walk the events in [start, stop), CRCs included. `start` must be 4 or a transaction boundary.
 
-    Memory is one megabyte whatever the file holds. `on_progress` gets bytes read since its last call, `on_bytes` those bytes,
-    which are good until it returns. Raises: Broken if `start` is not 4 and the file's head is no format description; OSError.
+    Memory is one megabyte whatever the file contains. `on_progress` gets the bytes read since its last call, `on_bytes` those bytes,
+    which are valid until it returns. Raises: Broken if `start` is not 4 and the file's head is no format description; OSError.
     """
 
     def on_read(data: memoryview) -> None:
@@ -86,7 +89,7 @@ def scan(
     except Broken as error:
         broken = error
         if ingest.position < position:
-            # A streamed event turned out bad at its end: it had been counted at its head.
+            # A streamed event is bad at its end: it had been counted at its head.
             miscounted = 1
     boundary = max(ingest.boundary, start)
     position = max(ingest.position, boundary)
@@ -114,7 +117,7 @@ def scan(
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """An event's range in its file, and whether a group is open behind it."""
+    """An event's range in its file, and whether a group is open after it."""
 
     start: int
     end: int
@@ -122,7 +125,7 @@ class EventPlace:
 
 
 def events_with_groups(source: FileBytes, start: int, stop: int) -> list[EventPlace]:
-    """The events that start in [start, stop), which begins at a boundary and spans about one index gap.
+    """Return the events that start in [start, stop), which begins at a boundary and spans about one index gap.
 
     Raises: Broken if the bytes are not events; OSError.
     """

@@ -1,6 +1,6 @@
-"""Callbacks for those who want to know that the archive has moved, or failed.
+"""Callbacks for code that must know when the archive has moved, or failed.
 
-A fault of one of them keeps nobody else waiting, nor the archive's own work.
+A fault of one of them delays neither the others nor the archive's own work.
 """
 
 from collections.abc import Callable
@@ -12,24 +12,24 @@ P = ParamSpec("P")
 
 
 class Watchers(Generic[P]):
-    """Callbacks, called in the order in which they came. On the event loop."""
+    """Callbacks, called in the order in which they were added. On the event loop."""
 
     def __init__(self) -> None:
         self._watchers: list[Callable[P, None]] = []
         self._faulty: list[Callable[P, None]] = []
 
     def add(self, callback: Callable[P, None]) -> None:
-        """`callback` is called by each `notify` from now on, with its arguments."""
+        """Call `callback` with the arguments of each `notify` from now on."""
         self._watchers.append(callback)
 
     def remove(self, callback: Callable[P, None]) -> None:
-        """Ends that; fine where it was not added."""
+        """Remove it; an unknown callback is ignored."""
         for callbacks in (self._watchers, self._faulty):
             if callback in callbacks:
                 callbacks.remove(callback)
 
     def notify(self, *args: P.args, **more: P.kwargs) -> None:
-        """Calls all of them. An exception of one is logged once, until it has gone well again."""
+        """Call all of them. An exception of one is logged once, until it has succeeded again."""
         for callback in tuple(self._watchers):
             try:
                 callback(*args, **more)

@@ -14,14 +14,14 @@ from relay.archive.sums.sum_files import read_sums, whole_blocks
 from relay.binlog_file.file_bytes import read_bytes
 
 _MOST_BLOCKS: Final = 1000
-"""So many are named: who has more of them has lost the file."""
+"""The most blocks that are named: with more of them the file is lost."""
 
 
 class BlockCheck:
-    """Takes the bytes of one file in order, whatever their cuts.
+    """Takes the bytes of one file in order, in pieces of any size.
 
-    known: what is known of each block. differing, lacking: offsets of blocks that are not what was received, and of those that
-    cannot be compared, as neither file of sums tells; at most 1000 each. sums: of the blocks as they are.
+    known: what is known of each block. differing, lacking: offsets of blocks that are not what was received, and of those that cannot
+    be compared because neither file of sums has them; at most 1000 each. sums: of the blocks as they are.
     """
 
     def __init__(self, known: Sequence[BlockSum | None]) -> None:
@@ -33,7 +33,7 @@ class BlockCheck:
         self._value = 0
 
     def take(self, data: memoryview) -> None:
-        """The next bytes of the file."""
+        """Add the next bytes of the file."""
         start = 0
         while start < len(data):
             stop = min(len(data), start + BLOCK_BYTES - self._length)
@@ -44,9 +44,8 @@ class BlockCheck:
                 self._end_block()
 
     def finish(self, stored: StoredFile) -> None:
-        """The file, or what of it was to be checked, ends here. Of one that grows, the last block was perhaps noted longer
-        than that: what is behind is read, too. Raises: OSError.
-        """
+        """End the file, or the part of it that is checked. The last block of one that grows may have been recorded longer than that:
+        the bytes after it are read, too. Raises: OSError."""
         if not self._length:
             return
         number = len(self.sums)
@@ -77,7 +76,7 @@ def check_blocks(
     on_bytes: Callable[[memoryview], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BlockCheck | None:
-    """Compares the first `end` bytes of a file whose events have no checksums; None: `stop()` came true first. Blocking.
+    """Compare the first `end` bytes of a file whose events have no checksums; None: `stop()` came true first. Blocking.
 
     `on_bytes` gets what is read, 1 MiB at most at once, and may wait. Raises: OSError; EOFError for a file that ends before.
     """
@@ -94,9 +93,10 @@ def check_blocks(
 
 
 def block_damage(layer: FileLayer, path: Path, offset: int) -> ArchiveDamaged:
-    """The block at `offset` is not what was received. Blocking: looks for the last transaction before it in NAME.idx."""
+    """Return the damage of the block at `offset`, which is not what was received. Blocking: it looks for the last transaction before
+    it in NAME.idx."""
     boundary = 0
-    # Where there is no index, or none that can be read, it is told without.
+    # Without an index, or with one that cannot be read, the damage is reported without it.
     with contextlib.suppress(OSError, IndexError):
         fd = layer.open_read(index_path(path))
         try:

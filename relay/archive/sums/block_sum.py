@@ -2,8 +2,8 @@
 
 A record is 12 bytes, little endian: length u32 of the block in bytes (less than 16 KiB only for the file's last one) | sum u32, its
 CRC32 | check u32, the CRC32 of (block number u64, length, sum). Record N, at offset 12 N, is of the block at 16384 N, the magic
-included. The sums are made of what was received and cannot be made again from a file that was changed: so there are two of them, in
-the same directory, because who copies an archive copies NAME*. Where a record of one is damaged the other's is taken.
+included. The sums are computed from what was received and cannot be recomputed from a file that was changed: so there are two of
+them, in the same directory, because a copy of an archive includes NAME*. If a record of one is damaged the other's is used.
 """
 
 import struct
@@ -21,18 +21,18 @@ _CHECKED: Final = struct.Struct("<QII")
 
 
 class BlockSum(NamedTuple):
-    """What a block was when it was received: its bytes, and their CRC32."""
+    """A block as it was when it was received: its size in bytes, and their CRC32."""
 
     length_bytes: int
     sum: int
 
     def encode(self, number: int) -> bytes:
-        """The record, as that of block `number`."""
+        """Return the record, as that of block `number`."""
         return _RECORD.pack(*self, crc32(_CHECKED.pack(number, *self)))
 
 
 def decode_sums(data: bytes | memoryview, first: int) -> list[BlockSum | None]:
-    """The whole records in `data`, the first one of block `first`; None where one is damaged."""
+    """Return the whole records in `data`, the first one of block `first`; None for a damaged one."""
     whole = memoryview(data)[: len(data) // RECORD_SIZE * RECORD_SIZE]
     pack = _CHECKED.pack
     return [
@@ -42,17 +42,17 @@ def decode_sums(data: bytes | memoryview, first: int) -> list[BlockSum | None]:
 
 
 def encode_sums(sums: Sequence[BlockSum | None], first: int) -> bytes:
-    """Records for the blocks from `first` on; twelve zeroes, which are none, where there is no sum."""
+    """Return records for the blocks from `first` on; twelve zeroes, which are no record, for a missing sum."""
     return b"".join(
         bytes(RECORD_SIZE) if block is None else block.encode(number) for number, block in enumerate(sums, first)
     )
 
 
 def sum_paths(path: Path) -> tuple[Path, Path]:
-    """NAME.sum and NAME.sum2 beside NAME."""
+    """Return the paths of NAME.sum and NAME.sum2 for NAME."""
     return path.with_name(path.name + SUM_SUFFIXES[0]), path.with_name(path.name + SUM_SUFFIXES[1])
 
 
 def count_blocks(end: int) -> int:
-    """How many blocks a file of `end` bytes has."""
+    """Return the number of blocks of a file of `end` bytes."""
     return -(-end // BLOCK_BYTES)

@@ -12,16 +12,16 @@ from relay.archive.sums.block_sum import BLOCK_BYTES, RECORD_SIZE, BlockSum, dec
 from relay.archive.sums.newest_block import NewestBlock
 
 _Read = Callable[[Sequence[Buffer], int], int]
-"""Fills buffers with what stands at an offset; returns how many bytes came."""
+"""Fills buffers with the bytes at an offset; returns how many bytes came."""
 _NO_SUM: Final = "neither NAME.sum nor NAME.sum2 has a sound record"
 _PAGE_RECORDS: Final = 512
 _UNCOMPARED: Final = "is served without being compared"
 
 
 class FileSums:
-    """Of a file that is open. `cached` is for the event loop, all else may block.
+    """The sums of an open file. `cached` is for the event loop, all else may block.
 
-    note(offset, text, lacks): from any thread, what is wrong with the files of sums. lacks: neither has the sum of a block.
+    note(offset, text, lacks): called from any thread with a fault of the files of sums. lacks: neither has the sum of a block.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class FileSums:
         self._page: tuple[int, list[BlockSum | None]] = (0, [])
         """Sums from a block on, as they were read last, sound ones that do not change any more."""
         self._lacking: set[int] = set()
-        """Blocks whose sums nobody has."""
+        """Blocks whose sums do not exist."""
 
     def begin(self) -> None:
-        """Opens the file of sums, where there is one. Raises: OSError where no file can be opened now."""
+        """Open the file of sums, if there is one. Raises: OSError if no file can be opened now."""
         with self._opening:
             for place in sum_paths(self._path):
                 if self._fd < 0:
@@ -50,12 +50,12 @@ class FileSums:
                             raise
 
     def close(self) -> None:
-        """Closes it."""
+        """Close it."""
         if self._fd >= 0:
             self._layer.close(self._fd)
 
     def cached(self, first: int, count: int) -> Sequence[BlockSum | None] | None:
-        """What blocks must be, None where nobody knows; or None where that is not at hand: ask `read`."""
+        """Return the expected sums of blocks, None for unknown ones; or None if they are not at hand and `read` must be called."""
         newest = self._newest.of(self._path.name)
         if newest is None or newest[0] >= first + count:
             known = self._remembered(first, count)
@@ -67,7 +67,7 @@ class FileSums:
         return self._one(first, count, self._layer.preadv_cached) if known is None else known
 
     def _remembered(self, first: int, count: int) -> Sequence[BlockSum | None] | None:
-        """Blocks that do not change any more. On the event loop."""
+        """Return the sums of blocks that do not change any more. On the event loop."""
         if not count:
             return []
         start, sums = self._page
@@ -89,7 +89,7 @@ class FileSums:
     def _one(
         self, first: int, count: int, read: Callable[[int, Sequence[Buffer], int], int]
     ) -> list[BlockSum | None] | None:
-        """As one of the files tells. None: not all of it is sound, or at hand."""
+        """Return the sums of one of the files. None: not all of them are sound, or at hand."""
         newest = self._newest.of(self._path.name)
         data = bytearray(count * RECORD_SIZE)
         got = 0
@@ -107,7 +107,7 @@ class FileSums:
         return sums
 
     def read(self, first: int, count: int) -> list[BlockSum | None]:
-        """As `cached`, from both files; a record that only one of them has is put right. Raises: OSError."""
+        """Do as `cached`, from both files; a record that only one of them has is restored in the other. Raises: OSError."""
         sums = self._one(first, count, self._layer.preadv)
         if sums is not None:
             return sums
@@ -175,10 +175,10 @@ class BlockReader:
         self._head = memoryview(bytearray(BLOCK_BYTES))
         self._tail = memoryview(bytearray(BLOCK_BYTES))
         self.wrong: tuple[int, str] | None = None
-        """After `read`: where the first block begins that is not what was received, and what is wrong."""
+        """The offset of the first block that is not what was received, after `read`, and what is wrong."""
 
     def read(self, read: _Read, sums: Sequence[BlockSum | None], view: memoryview, offset: int) -> int:
-        """Fills `view` from `offset` on; returns how many bytes from there are what was received, or cannot be compared.
+        """Fill `view` from `offset` on; return how many bytes from there are what was received, or cannot be compared.
 
         sums: of the blocks that the part touches. Raises: OSError; BlockingIOError.
         """
@@ -218,12 +218,12 @@ class BlockReader:
 
 
 def touched(offset: int, size: int) -> tuple[int, int]:
-    """The blocks that `size` bytes at `offset` are in: the first one's number, and how many."""
+    """Return the blocks that contain `size` bytes at `offset`: the first one's number, and their count."""
     first = offset // BLOCK_BYTES
     return first, (offset + size - 1) // BLOCK_BYTES - first + 1
 
 
 def damaged_block(name: str, wrong: tuple[int, str], boundary: int) -> ArchiveDamaged:
-    """What `BlockReader.wrong` tells of the file `name`, for a stream that has got to `boundary`."""
+    """Return the damage that `BlockReader.wrong` reports of the file `name`, for a stream that has reached `boundary`."""
     at, what = wrong
     return ArchiveDamaged(what, file=name, offset=at, boundary=boundary)

@@ -1,4 +1,4 @@
-"""NAME.sum and NAME.sum2 as a whole: read as one, made from the file, put right."""
+"""NAME.sum and NAME.sum2 as a whole: reading them as one, creating them from the file, repairing them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
@@ -27,23 +27,23 @@ _PIECE_BYTES: Final = 64 * BLOCK_BYTES
 _HOLE: Final = bytes(512)
 """A sector that never reached the disk."""
 _LOOK_AT: Final = 1000
-"""Events: a transaction has a marker at its begin and its end."""
+"""The interval in events: a transaction has a marker at its begin and its end."""
 
 
 def read_sums(layer: FileLayer, path: Path) -> list[BlockSum | None]:
-    """What the two files tell of the binlog at `path`, by block; None where neither has a sound record. Raises: OSError."""
+    """Return what the two files say of the binlog at `path`, by block; None if neither has a sound record. Raises: OSError."""
     one, other = (decode_sums(content, 0) for content in _contents(layer, path))
     return [mine or others for mine, others in zip_longest(one, other)]
 
 
 def are_equal(layer: FileLayer, path: Path) -> bool:
-    """Whether both files hold the same bytes, as those of a complete binlog do. Raises: OSError."""
+    """Return whether both files have the same bytes, as those of a complete binlog do. Raises: OSError."""
     one, other = _contents(layer, path)
     return one == other
 
 
 def are_complete(layer: FileLayer, path: Path, end: int) -> bool:
-    """Whether both are as long as those of a file of `end` bytes. Looks into neither."""
+    """Return whether both are as long as those of a file of `end` bytes. It reads neither."""
     try:
         return all(layer.size_of(place) == count_blocks(end) * RECORD_SIZE for place in sum_paths(path))
     except OSError:
@@ -51,7 +51,7 @@ def are_complete(layer: FileLayer, path: Path, end: int) -> bool:
 
 
 def store_sums(layer: FileLayer, path: Path, sums: Sequence[BlockSum | None]) -> None:
-    """Puts these in both files of a complete binlog, durably, where they are not there. Raises: OSError."""
+    """Put these in both files of a complete binlog, durably, if they are not there. Raises: OSError."""
     wanted = encode_sums(sums, 0)
     for place, content in zip(sum_paths(path), _contents(layer, path), strict=True):
         if content != wanted:
@@ -59,12 +59,12 @@ def store_sums(layer: FileLayer, path: Path, sums: Sequence[BlockSum | None]) ->
 
 
 def make_sums(layer: FileLayer, path: Path, end: int) -> None:
-    """Makes both anew from a complete file of `end` bytes that is known to be what was archived. Raises: OSError; EOFError."""
+    """Rebuild both from a complete file of `end` bytes that is known to be what was archived. Raises: OSError; EOFError."""
     store_sums(layer, path, sums_on_disk(layer, path, 0, end))
 
 
 def sums_on_disk(layer: FileLayer, path: Path, first: int, end: int) -> list[BlockSum | None]:
-    """The sums of the blocks from number `first` up to offset `end`, as they are on the disk. Raises: OSError; EOFError."""
+    """Return the sums of the blocks from number `first` up to offset `end`, as they are on the disk. Raises: OSError; EOFError."""
     sums: list[BlockSum | None] = []
     with StoredFile.open(layer, path) as stored:
         for piece in whole_blocks(stored, first * BLOCK_BYTES, end, path.name):
@@ -75,10 +75,10 @@ def sums_on_disk(layer: FileLayer, path: Path, first: int, end: int) -> list[Blo
 
 
 def known_end(layer: FileLayer, path: Path, start: int, size: int) -> int:
-    """Of a file of `size` bytes that grew when its relay was ended: up to where it is what was received, as far as the records
-    tell, but not less than `start`. Raises: OSError.
+    """Return the offset up to which a file of `size` bytes, which grew when its relay ended, is what was received, according to the
+    records, but not less than `start`. Raises: OSError.
 
-    A block that a power cut left a hole in is good up to the hole: bytes that had been synced are before it. Of one that was
+    A block that a power failure left a hole in is good up to the hole: bytes that had been synced are before it. Of one that was
     changed otherwise nothing is believed.
     """
     first = start // BLOCK_BYTES
@@ -87,16 +87,16 @@ def known_end(layer: FileLayer, path: Path, start: int, size: int) -> int:
             if block is not None and _agrees(stored, number, block, size) is False:
                 begin = number * BLOCK_BYTES
                 hole = read_bytes(stored, begin, block.length_bytes).find(_HOLE)
-                # What begins the file was synced before the file had its name.
+                # The file's beginning was synced before the file had its name.
                 head = read_start(stored).event if number == 0 else b""
                 return min(size, max(begin + max(0, hole), start, FIRST_EVENT + len(head)))
     return size
 
 
 def forget_of_another(layer: FileLayer, path: Path, size: int) -> None:
-    """Removes the files of sums where they are those of another binlog: an operator has put the source's own in its place.
+    """Remove the files of sums if they are those of another binlog: an operator has put the source's own in its place.
 
-    No block is what they tell then, and no event has the markers that the relay gives. Raises: OSError.
+    No block matches them then, and no event has the markers that the relay adds. Raises: OSError.
     """
     with StoredFile.open(layer, path) as stored:
         for number, block in enumerate(read_sums(layer, path)):
@@ -111,7 +111,7 @@ def forget_of_another(layer: FileLayer, path: Path, size: int) -> None:
 
 
 def _agrees(stored: StoredFile, number: int, block: BlockSum, size: int) -> bool | None:
-    """Whether a block is what was received; None: not all of it is there."""
+    """Return whether a block is what was received; None: not all of it is there."""
     if number * BLOCK_BYTES + block.length_bytes > size:
         return None
     data = read_bytes(stored, number * BLOCK_BYTES, block.length_bytes)
@@ -119,9 +119,9 @@ def _agrees(stored: StoredFile, number: int, block: BlockSum, size: int) -> bool
 
 
 def whole_blocks(stored: StoredFile, start: int, end: int, name: str) -> Iterator[memoryview]:
-    """[start, end) in pieces of whole blocks, but for the last one. A piece is good until the next is asked for.
+    """Yield [start, end) in pieces of whole blocks, except for the last one. A piece is valid until the next is requested.
 
-    Raises: OSError; EOFError where the file `name` ends before.
+    Raises: OSError; EOFError if the file `name` ends before.
     """
     buffer = memoryview(bytearray(_PIECE_BYTES))
     while start < end:

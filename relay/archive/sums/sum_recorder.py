@@ -1,4 +1,4 @@
-"""NAME.sum and NAME.sum2 of the file that grows, made of the bytes that were received. For the writer thread."""
+"""NAME.sum and NAME.sum2 of the file that grows, computed from the bytes that were received. For the writer thread."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _Block = tuple[int, BlockSum]
 
 
 class WrittenRun(Protocol):
-    """What of a run is of interest here; see `Run`."""
+    """The attributes of a `Run` that are used here."""
 
     @property
     def data(self) -> Buffer:
@@ -26,18 +26,18 @@ class WrittenRun(Protocol):
 
     @property
     def boundary(self) -> int:
-        """Offset of the newest transaction boundary, <= position."""
+        """The offset of the newest transaction boundary, <= position."""
 
     @property
     def position(self) -> int:
-        """Offset in the file where it ends."""
+        """The offset in the file where it ends."""
 
 
 class SumRecorder:
     """Follows one file. What `take` took counts from `written` on; until then `cut_back` takes it back."""
 
     def __init__(self, layer: FileLayer, name: str, fds: Sequence[int], newest: NewestBlock, block: _Block) -> None:
-        """block: the one that `fds` are at the end of, at the end of a transaction."""
+        """block: the one at whose end `fds` are, at the end of a transaction."""
         self._layer = layer
         self._name = name
         self._fds = fds
@@ -50,7 +50,7 @@ class SumRecorder:
 
     @classmethod
     def create(cls, layer: FileLayer, path: Path, newest: NewestBlock) -> "SumRecorder":
-        """For a new file, which has its magic. Raises: OSError."""
+        """Create one for a new file, which has its magic. Raises: OSError."""
         fds: list[int] = []
         try:
             fds.extend(layer.create(place) for place in sum_paths(path))
@@ -61,9 +61,8 @@ class SumRecorder:
 
     @classmethod
     def resume(cls, layer: FileLayer, path: Path, file: ArchivedFile, newest: NewestBlock) -> "SumRecorder":
-        """For a file that recovery has left whole up to `file.end`. Records that lack are made from the disk, as what recovery
-        trusts too. Raises: OSError; EOFError.
-        """
+        """Create one for a file that recovery has left whole up to `file.end`. Missing records are computed from the disk, which
+        recovery trusts too. Raises: OSError; EOFError."""
         number, length = divmod(file.end, BLOCK_BYTES)
         sums = read_sums(layer, path)
         last = sums[number] if length and number < len(sums) else None
@@ -97,7 +96,7 @@ class SumRecorder:
         return recorder
 
     def take(self, batch: Sequence[WrittenRun]) -> None:
-        """Takes the next bytes of the file, and notes them. Raises: OSError."""
+        """Take the next bytes of the file, and note them. Raises: OSError."""
         first = self._at[0]
         ended: list[BlockSum | None] = []
         for run in batch:
@@ -131,12 +130,12 @@ class SumRecorder:
                 write_all(self._layer, fd, [records], number * RECORD_SIZE, len(records))
 
     def written(self) -> None:
-        """What was taken is in the file, and is about to be published."""
+        """Note that what was taken is in the file, and is about to be published."""
         self._boundary = self._next_boundary
         self._newest.put(self._name, *self._boundary)
 
     def cut_back(self) -> None:
-        """What is behind the last whole transaction is taken out of the file again. Raises: OSError."""
+        """Take back what comes after the last whole transaction. Raises: OSError."""
         self._at = self._next_boundary = self._boundary
         self._newest.put(self._name, *self._boundary)
         number, block = self._boundary
@@ -148,12 +147,12 @@ class SumRecorder:
         self._is_synced = False
 
     def finish(self) -> None:
-        """The file ends where it was written to, for ever."""
+        """End the file where it was written to, for ever."""
         self._boundary = self._next_boundary = self._at
         self._newest.forget()
 
     def sync(self) -> None:
-        """What was noted is on stable storage on return. Not only for the writer thread. Raises: OSError."""
+        """Put what was recorded on stable storage before returning. Not only for the writer thread. Raises: OSError."""
         if not self._is_synced:
             self._is_synced = True
             try:
@@ -164,12 +163,12 @@ class SumRecorder:
                 raise
 
     def close(self) -> None:
-        """Closes both files."""
+        """Close both files."""
         _close(self._layer, self._fds)
 
 
 def _open(layer: FileLayer, place: Path) -> int:
-    """A file of sums for writing; one that may not be opened is put out of the way: what it told was read, or cannot be."""
+    """Open a file of sums for writing; one that may not be opened is replaced: its contents were read, or cannot be."""
     try:
         return layer.open_alone(place)
     except OSError as error:

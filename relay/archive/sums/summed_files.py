@@ -1,4 +1,4 @@
-"""The sums of all files of a generation, for those who read them."""
+"""The sums of all files of a generation, for their readers."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from relay.archive.sums.file_sums import FileSums
 from relay.archive.sums.newest_block import NewestBlock
 
 _MOST_NOTES: Final = 4
-"""Of one file that come into the ledger: `archive verify --deep` names all."""
+"""The most notes about one file that go into the ledger: `archive verify --deep` names all."""
 
 
 class SummedFiles:
-    """On the event loop. note(kind, file, offset, text): into log and ledger. make(file): sums of it lack."""
+    """On the event loop. note(kind, file, offset, text): adds to log and ledger. make(file): called for a file with missing sums."""
 
     def __init__(
         self,
@@ -35,17 +35,17 @@ class SummedFiles:
         self._notes: dict[str, set[tuple[int, str]]] = {}
 
     def of(self, file: ArchivedFile) -> FileSums | None:
-        """What a reader of this file compares it with; None: its events have checksums of their own."""
+        """Return the sums that a reader of this file compares it with; None: its events have checksums of their own."""
         if file.checksum:
             return None
         return FileSums(self._layer, self._directory / file.name, self.newest, partial(self._found, file.name))
 
     def forget(self, name: str) -> None:
-        """The file is gone, or another one is in its place."""
+        """Forget the file, which was removed or replaced by another one."""
         self._notes.pop(name, None)
 
     def _found(self, name: str, offset: int, text: str, lacks: bool) -> None:
-        """In any thread."""
+        """Note a fault of the files of sums, in any thread."""
         self._loop.call_soon_threadsafe(self._tell, name, offset, text, lacks)
 
     def _tell(self, name: str, offset: int, text: str, lacks: bool) -> None:

@@ -1,1 +1,1 @@
-"""The way in: runs of events become files, synced, published, and at last purged."""
+"""The way in: runs of events become files, are synced, published, and at last purged."""

@@ -1,16 +1,17 @@
-"""When a failing disk is news, and when it is the same failure as before."""
+"""The decision whether a failure of the disk is news or the same failure as before."""
 
 from typing import Final
 
 QUIET_S: Final = 300.0
-"""Failures this far apart, with something archived between them, are two episodes. Retries are at most 30 s apart."""
+"""The interval in seconds after which failures, with something archived between them, are two episodes. Retries are at most 30 s
+apart."""
 SUBSTANTIAL_BYTES: Final = 64 << 20
-"""What was archived between two failures that are two episodes. On a disk that stayed full a retry gains less than one
-batch of the writer: it is written or fails as a whole, and how the same bytes fall into batches differs each time."""
+"""The bytes archived between two failures that make them two episodes. On a disk that stayed full a retry gains less than one batch
+of the writer: it is written or fails as a whole, and how the same bytes fall into batches differs each time."""
 
 
 class FailureEpisode:
-    """Tells the first failure of an episode from those of the retries in it, whatever little a retry gained."""
+    """Distinguishes the first failure of an episode from those of the retries in it, however little a retry gained."""
 
     def __init__(self) -> None:
         self._announced: set[int] = set()
@@ -18,7 +19,7 @@ class FailureEpisode:
         self._last_archived = 0
 
     def is_news(self, errno: int, archived: int, now_s: float) -> bool:
-        """Whether to announce the failure `errno`, at `now_s` (monotonic seconds) with `archived` bytes published in all.
+        """Return whether to announce the failure `errno`, at `now_s` (monotonic seconds) with `archived` bytes published in all.
 
         Call it for each failure. Another `errno` is news in any episode, once.
         """

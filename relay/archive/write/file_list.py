@@ -10,22 +10,22 @@ from relay.disk.file_calls import read_file
 
 
 class FileList:
-    """Adds a file, takes files out. Any thread.
+    """Adds a file, removes files. Any thread.
 
-    Nothing of the archive depends on the list: a start writes it anew where it is not as the files are. So a line that is added
-    is not synced; one that a power cut tears, or a full disk, is mended.
+    Nothing of the archive depends on the list: a start rewrites it if it differs from the files. So a line that is added is not
+    synced; one that a power failure tears, or a full disk, is repaired.
     """
 
     def __init__(self, directory: Path, layer: FileLayer) -> None:
         self._path = directory / INDEX_NAME
         self._layer = layer
         self._lock = threading.Lock()
-        """Held while it is changed: the writer adds to it, a purge takes from it."""
+        """Held while the list is changed: the writer adds to it, a purge removes from it."""
 
     def add(self, name: str) -> None:
-        """Adds a line at the end, unless that is the last one already: the cost is that of the line, however long the list is.
+        """Add a line at the end, unless that is the last one already: the cost is that of the line, however long the list is.
 
-        Raises: OSError; then the list is as it was, as far as the disk takes that.
+        Raises: OSError; then the list is as it was, as far as the disk allows.
         """
         line = _line(name)
         layer = self._layer
@@ -48,7 +48,7 @@ class FileList:
                 layer.close(fd)
 
     def remove(self, names: Sequence[str]) -> None:
-        """Takes names out, durably on return. Raises: OSError."""
+        """Remove names, durably on return. Raises: OSError."""
         gone = set(map(_line, names))
         with self._lock:
             listed = read_file(self._path).splitlines(keepends=True) if self._layer.exists(self._path) else []

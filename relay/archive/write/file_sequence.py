@@ -1,4 +1,4 @@
-"""Whether a file may follow the archive's newest one, and what the ledger has to say about it."""
+"""The check whether a file may follow the archive's newest one, and the ledger's notes about it."""
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
@@ -7,9 +7,9 @@ from relay.archive.storage.archive_errors import ArchiveConflict
 
 
 def check_file_sequence(newest: str | None, name: str) -> list[tuple[str, int, str]]:
-    """What is to be noted when the source starts `name` after `newest` (None: it is the first): kind, offset, text.
+    """Return what must be noted when the source starts `name` after `newest` (None: it is the first): kind, offset, text.
 
-    Raises: ArchiveConflict (a number that does not go up, or no binlog's name).
+    Raises: ArchiveConflict (a number that does not increase, or no binlog's name).
     """
     try:
         number = binlog_number(name)

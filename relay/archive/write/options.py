@@ -1,4 +1,4 @@
-"""What whoever opens an archive may choose."""
+"""The options for opening an archive."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ QUEUE_LIMIT_BYTES: Final = 64 << 20
 
 
 class SyncPolicy(Enum):
-    """When written bytes are forced to stable storage."""
+    """The times at which written bytes are forced to stable storage."""
 
     TRANSACTION = "transaction"
-    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
+    """Immediately after the end of a transaction; one fdatasync covers all that were written before it."""
     INTERVAL = "interval"
     """Every `sync_interval_s`."""
     NONE = "none"
-    """Only when a file is sealed, and where `Generation.sync_up_to` asks."""
+    """Only when a file is sealed, and when `Generation.sync_up_to` requests it."""
 
 
 class PublishPolicy(Enum):
-    """What readers may see."""
+    """The part that readers may see."""
 
     WRITTEN = "written"
     """Whole transactions, as soon as they are written."""
@@ -44,12 +44,12 @@ class ArchiveOptions:
     queue_limit_bytes: int = QUEUE_LIMIT_BYTES
     """The most that may wait for the disk. Upstream stops reading far earlier (`Generation.queued_bytes`)."""
     on_failure: Callable[[ArchiveWriteError], None] | None = None
-    """Is called on the loop when the state becomes FAILED."""
+    """Called on the loop when the state becomes FAILED."""
     damage_advice: str = REPAIR
-    """The next step where an archived file is not what was archived, as people and replicas are told it."""
+    """The next step if an archived file is not what was archived, for people and replicas."""
     sync_times: DurationHistogram = field(default_factory=lambda: DurationHistogram(DISK_BOUNDS_S))
-    """How long fdatasync took in the thread that syncs."""
+    """The durations of fdatasync in the thread that syncs."""
     on_progress: Progress | None = None
-    """Is called in another thread while files are read."""
+    """Called in another thread while files are read."""
     layer: FileLayer = field(default_factory=FileLayer)
-    """The disk, and where binlogs are that are not on it as they were received."""
+    """The disk, and the access to binlogs that are not on it as they were received."""

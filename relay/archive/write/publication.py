@@ -1,4 +1,4 @@
-"""What the writer has done becomes visible: how far is received, synced and published, and who wants to know."""
+"""The visible effect of the writer's work: the ends of what is received, synced and published, and the watchers."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ from relay.process.background import guarded
 
 
 class Publication:
-    """Takes the writer's reports (`WriterEvents`) and keeps `held` and `gtids` as they say. All on the event loop.
+    """Takes the writer's reports (`WriterEvents`) and updates `held` and `gtids` accordingly. All on the event loop.
 
     on_sealed(file): a file is complete. on_failure(error): the writer has failed and drops everything.
 
-    A fault of ours in one of the parts that a report goes to is logged (`callback_failed`) and keeps the others from nothing: what
-    is written is published, and its buffers are given back. Where it is in `gtids`, no GTID is known of any file then: replicas
-    that ask by GTID are refused until the relay has started again, which reads what the files say.
+    An internal fault in one of the parts that a report goes to is logged (`callback_failed`) and does not affect the others: what is
+    written is published, and its buffers are given back. If it is in `gtids`, no GTID is known of any file then: replicas that ask by
+    GTID are refused until the relay has restarted, which reads the files again.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Publication:
         self._on_failure = on_failure
         self._sync_watchers: Watchers[[]] = Watchers()
         self.queued_bytes = 0
-        """Bytes that were appended and are not written yet: whoever queues a run adds them, reports take them off."""
+        """The bytes that were appended and are not written yet: the code that queues a run adds them, reports subtract them."""
         newest = held.newest
         self._received_file = newest
         self._received_offset = newest.end if newest else 0
@@ -49,52 +49,52 @@ class Publication:
 
     @property
     def received(self) -> Position | None:
-        """End of what is written; may be inside a transaction or event."""
+        """The end of what is written; it may be inside a transaction or event."""
         file = self._received_file
         return None if file is None else Position(file.name, self._received_offset)
 
     @property
     def synced(self) -> Position | None:
-        """End of the last transaction that is on stable storage."""
+        """The end of the last transaction that is on stable storage."""
         file = self._synced_file
         return None if file is None else Position(file.name, self._synced_offset)
 
     def synced_offset_in(self, file: ArchivedFile) -> int:
-        """Up to where `file`, the newest one, is on stable storage."""
+        """Return the offset up to which `file`, the newest one, is on stable storage."""
         return self._synced_offset if self._synced_file is file else FIRST_EVENT
 
     def begin_again(self) -> None:
-        """The newest file was recovered after a failure: nothing is written behind its published end."""
+        """Begin again after the recovery from a failure: nothing is written after the newest file's published end."""
         newest = self._held.newest
         self._received_file = newest
         self._received_offset = newest.end if newest else 0
 
     def watch_sync(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        """Call `callback()` on the loop when `synced` moved; many moves may be one call."""
         self._sync_watchers.add(callback)
 
     def unwatch_sync(self, callback: Callable[[], None]) -> None:
-        """Ends `watch_sync`; fine when it was not watching."""
+        """End `watch_sync`; an unknown callback is ignored."""
         self._sync_watchers.remove(callback)
 
     def _synced_moved(self) -> None:
         self._sync_watchers.notify()
 
     def _note_gtids(self, note: Callable[[], None]) -> None:
-        """A fault there is logged, and no GTID is known from then on."""
+        """Call `note`. A fault in it is logged, and no GTID is known from then on."""
         give_up = self._gtids.give_up
         guarded(note, "GTIDs of what is published", lambda _fault: give_up([file.name for file in self._held.all]))()
 
     # --- WriterEvents ------------------------------------------------------------------------------------------------
 
     def file_created(self, file: ArchivedFile) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.file_created`."""
         self._held.add(file)
         self._note_gtids(lambda: self._gtids.begin_file(file.name, file.flavour))
         self._received_file, self._received_offset = file, FIRST_EVENT
 
     def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.advanced`."""
         file = self._held.all[-1]
         self._received_file = file
         self._received_offset = received
@@ -115,14 +115,14 @@ class Publication:
                 run.on_written()
 
     def dropped(self, runs: list[Run]) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.dropped`."""
         for run in runs:
             self.queued_bytes -= len(run.data)
             if run.on_written is not None:
                 run.on_written()
 
     def synced_to(self, name: str, boundary: int) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.synced_to`."""
         file = self._held.get(name)
         if file is None:
             return  # purged since
@@ -134,11 +134,11 @@ class Publication:
         self._synced_moved()
 
     def gtids_resumed(self, gtids: GtidFacts) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.gtids_resumed`."""
         self._note_gtids(lambda: self._gtids.resume(gtids))
 
     def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.file_sealed`."""
         mine = self._held.get(file.name)
         assert mine is not None, "the newest file is never purged"
         for field in ("events", "groups", "last_timestamp", "cut", "end", "sealed"):
@@ -151,13 +151,13 @@ class Publication:
         self._synced_moved()
 
     def trimmed(self, name: str, boundary: int, events: int) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.trimmed`."""
         file = self._held.get(name)
         assert file is not None, "the newest file is never purged"
         file.events = events
         self._received_file, self._received_offset = file, boundary
 
     def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
-        """WriterEvents."""
+        """Implement `WriterEvents.failed`."""
         self.dropped(runs)
         self._on_failure(error)

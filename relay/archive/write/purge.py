@@ -1,12 +1,12 @@
 """Removing the oldest files of an archive so that any crash leaves them all there, or the removal to be finished.
 
-    the intent (a file that names all that was ordered, synced) -> batch by batch:
-        NAME.index -> catalog rows and ledger rows, one transaction
-        -> the files themselves, NAME.idx and NAME.gtx with each -> the directory is synced
+    the intent (a file that names all that was ordered, synced)
+    -> batch by batch: NAME.index -> catalog rows and ledger rows, one transaction
+                       -> the files themselves, NAME.idx and NAME.gtx with each -> the directory is synced
     -> the intent is removed
 
-An intent that is found at an open is finished before anything else looks at the directory: all of the order, whichever batch
-was at work. So the order of what follows the intent matters to nobody but those who look into the directory meanwhile.
+An intent that is found at an open is finished before anything else looks at the directory: all of the order, whichever batch was
+being removed. So the order of what follows the intent matters only to readers of the directory meanwhile.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 _BATCH: Final = 200
 _BATCH_BYTES: Final = 20 << 30
-"""So many files, and bytes, are removed before a relay that is told to stop may stop: a GiB takes up to a tenth of a second."""
+"""The files, and bytes, that are removed before a relay that was stopped may stop: a GiB takes up to a tenth of a second."""
 _CATALOG_WAIT_S: Final = 5.0
 """A catalog on a full disk cannot be written: the files are removed all the same, the intent stays until it was."""
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -52,14 +52,14 @@ class Purging:
         self._catalog = catalog
         self._unlist = unlist
         self._unrecorded: list[LedgerRow] = []
-        """Removed, and the catalog has not said yet that it knows."""
+        """The rows of removed files that the catalog has not confirmed yet."""
 
     async def run(self, files: list[ArchivedFile], reason: str, stopping: Callable[[], bool]) -> None:
-        """Removes `files` from the disk, oldest first, and from the list; ends early when `stopping()`.
+        """Remove `files` from the disk, oldest first, and from the list; end early when `stopping()`.
 
-        `reason`: for the ledger, who wanted it. What is left in the list when it was stopping is removed at the next open.
-        Raises: ArchiveWriteError. Of what is left in the list then nothing was done, nor will be. A batch that was begun is no
-        more in the list; it is removed at the next open at the latest.
+        `reason`: for the ledger, who requested it. What is left in the list when it was stopping is removed at the next open. Raises:
+        ArchiveWriteError. Then nothing was done to what is left in the list, nor will be. A batch that was begun is not in the list
+        any more; it is removed at the next open at the latest.
         """
         order = await asyncio.to_thread(_rows, list(files), reason)
         announced = False
@@ -97,15 +97,15 @@ class Purging:
             await asyncio.to_thread(forget_intent, self._layer, self._directory)
 
     def _announce(self, order: list[LedgerRow], batch: int) -> bool:
-        """Writes the intent; whether it names all of the order, not only the first `batch` files. Raises: OSError."""
+        """Write the intent; return whether it names all of the order, not only the first `batch` files. Raises: OSError."""
         rows = [*self._unrecorded, *order]
         try:
             write_intent(self._layer, self._directory, rows)
         except OSError as error:
             if error.errno not in _NO_SPACE:
                 raise
-            # Purging is what one does about a full disk: the oldest file makes room for saying so. A crash before it was
-            # said leaves a row `file_missing` instead of `purged`.
+            # A purge is the remedy for a full disk: removing the oldest file makes room for the intent. A crash before it
+            # is written leaves a row `file_missing` instead of `purged`.
             remove_files(self._layer, self._directory, [order[0].file])
             rows = [*self._unrecorded, *order[:batch]]
             write_intent(self._layer, self._directory, rows)
@@ -113,7 +113,7 @@ class Purging:
         return True
 
     def _take_back(self, begun: list[LedgerRow]) -> None:
-        """Only what was begun is still to be removed at the next start; a disk that refuses that too leaves all of it ordered."""
+        """Leave only what was begun to be removed at the next start; if the disk refuses that too, all of it stays ordered."""
         names = {row.file for row in begun}
         rows = [*(row for row in self._unrecorded if row.file not in names), *begun]
         with contextlib.suppress(OSError):
@@ -145,7 +145,7 @@ def _rows(files: Sequence[ArchivedFile], reason: str) -> list[LedgerRow]:
 
 
 def _batch_size(files: Sequence[ArchivedFile]) -> int:
-    """How many of the first files are one batch: at least one."""
+    """Return how many of the first files are one batch: at least one."""
     size_bytes = 0
     for count, file in enumerate(files[:_BATCH]):
         size_bytes += file.end

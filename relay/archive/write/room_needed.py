@@ -1,25 +1,25 @@
-"""How much room a transaction needs that did not fit on the disk."""
+"""The room that a transaction needs that did not fit on the disk."""
 
 import errno
 from typing import Final
 
 SUBSTANTIAL_BYTES: Final = 8 << 20
-"""A transaction of which less than this was written is not what has filled the disk; and so much more must be free, at least,
-before another attempt at one that has."""
+"""A transaction of which less than this was written has not filled the disk; and at least this much more must be free before another
+attempt at one that has."""
 
 
 class RoomNeeded:
-    """What the attempts at the transaction behind one place have got. For the writer thread."""
+    """The results of the attempts at the transaction after one place. For the writer thread."""
 
     def __init__(self) -> None:
         self._place: tuple[str, int] | None = None
         self._most_bytes = 0
 
     def after(self, number: int, file: str, boundary: int, got_bytes: int) -> int:
-        """An attempt failed by the system's error `number` after `got_bytes` of the transaction at `boundary` were written.
+        """Note that an attempt failed by the system's error `number` after `got_bytes` of the transaction at `boundary` were written.
 
-        Returns how many bytes must be free for another one to get further; 0: it is not the transaction that fills the disk, and
-        whether there is room is found out by trying.
+        Return how many bytes must be free for another one to get further; 0: the transaction does not fill the disk, and only an
+        attempt tells whether there is room.
         """
         if self._place != (file, boundary):
             self._place, self._most_bytes = (file, boundary), 0

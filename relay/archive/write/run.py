@@ -10,17 +10,17 @@ class Run(NamedTuple):
     """Bytes of the current file that follow what was appended before them, and what the kernel found in them."""
 
     data: Buffer
-    """The writer's until `on_written` is called."""
+    """The bytes, which are the writer's until `on_written` is called."""
     boundary: int
-    """Offset of the newest transaction boundary, <= position."""
+    """The offset of the newest transaction boundary, <= position."""
     position: int
-    """Offset in the file where the run ends."""
+    """The offset in the file where the run ends."""
     records: bytes
-    """For NAME.idx: `Ingest.take_entries()`."""
+    """The records for NAME.idx: `Ingest.take_entries()`."""
     events: int
-    """How many this run adds; `groups` too."""
+    """The number of events that this run adds; `groups` likewise."""
     groups: int
     timestamp: int
     """The newest event's, seconds."""
     on_written: Callable[[], None] | None = None
-    """Is called on the loop, also when the writer has failed and dropped the run."""
+    """Called on the loop, also when the writer has failed and dropped the run."""

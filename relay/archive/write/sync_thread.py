@@ -1,4 +1,4 @@
-"""The thread that forces to stable storage what the writer has written: a slow fdatasync never delays a write."""
+"""The thread that forces what the writer has written to stable storage: a slow fdatasync never delays a write."""
 
 import errno
 import threading
@@ -17,7 +17,7 @@ _CHECKPOINT_EVERY_S: Final = 1.0
 
 
 class SyncedFile(Protocol):
-    """The file that grows, as far as it is synced here."""
+    """The file that grows, with the parts that are synced here."""
 
     @property
     def name(self) -> str:
@@ -28,30 +28,30 @@ class SyncedFile(Protocol):
         """The descriptor of the binlog."""
 
     def sync_indexes(self, layer: FileLayer) -> None:
-        """What stands beside the binlog is on stable storage on return. Raises: OSError."""
+        """Put the files next to the binlog on stable storage before returning. Raises: OSError."""
 
 
 class Written(NamedTuple):
-    """What may be synced: whole groups up to `boundary`. Immutable, because the writer goes on meanwhile."""
+    """The part that may be synced: whole groups up to `boundary`. It is immutable, because the writer continues meanwhile."""
 
     file: SyncedFile
     boundary: int
     mark_end: int
-    """End of the run in which `boundary` lies."""
+    """The end of the run that contains `boundary`."""
     mark_events: int
-    """How many events there are up to `mark_end`."""
+    """The number of events up to `mark_end`."""
     groups: int
     timestamp: int
 
     def events(self, layer: FileLayer) -> int:
-        """Events up to `boundary`. Raises: OSError."""
+        """Return the number of events up to `boundary`. Raises: OSError."""
         if self.mark_end == self.boundary:
             return self.mark_events
         return self.mark_events - count_events(StoredFile(layer, self.file.fd), self.boundary, self.mark_end)[0]
 
 
 class Checkpoint(NamedTuple):
-    """Up to where a file and its indexes are on stable storage: the next recovery need not read what is before `end`."""
+    """The end up to which a file and its indexes are on stable storage: the next recovery need not read what is before `end`."""
 
     name: str
     end: int
@@ -61,11 +61,10 @@ class Checkpoint(NamedTuple):
 
 
 class SyncThread:
-    """Syncs the newest state that it was given, when the policy or somebody wants it. Methods may be called in any thread.
+    """Syncs the newest state that it was given, when the policy or a caller wants it. Methods may be called in any thread.
 
-    times: of syncs.
-    All reports are made in the thread itself. on_synced(name, boundary): whole groups up to there are on stable storage.
-    on_checkpoint: at most one a second, before that second's `on_synced`. on_failure: a sync failed; what later ones say
+    times: of syncs. All reports are made in the thread itself. on_synced(name, boundary): whole groups up to there are on stable
+    storage. on_checkpoint: at most one a second, before that second's `on_synced`. on_failure: a sync failed; what later ones report
     of the same bytes means nothing, so none is made until `begin_again`.
     """
 
@@ -89,7 +88,7 @@ class SyncThread:
         self._on_failure = on_failure
         self._written: Written | None = None
         self._goal = (-1, -1)
-        """(file number, offset) up to which a sync was asked for, whatever the policy. Only ever goes up in one file."""
+        """The (file number, offset) up to which a sync was requested, whatever the policy. It only ever increases in one file."""
         self._wake = threading.Event()
         self._lock = threading.Lock()
         """Held while descriptors are synced, and while they are closed or cut."""
@@ -99,51 +98,51 @@ class SyncThread:
         self._thread = threading.Thread(target=self._main, name="archive-sync", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread; call once."""
+        """Start the thread; call once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread. Blocking, at most one system call long."""
+        """End the thread. Blocking, at most one system call long."""
         self._stopping = True
         self._wake.set()
         self._thread.join()
 
-    # --- what is to be synced ----------------------------------------------------------------------------------------
+    # --- the bytes to be synced --------------------------------------------------------------------------------------
 
     def begin_at(self, written: Written) -> None:
-        """This may be synced from now on, and is in no hurry."""
+        """Allow syncing this from now on; it is not urgent."""
         self._written = written
 
     def grow(self, written: Written, before: tuple[int, int]) -> None:
-        """More was written behind `before` (file number, offset)."""
+        """Note that more was written after `before` (file number, offset)."""
         self._written = written
         if self._at_once or self._goal > before:
             self._wake.set()
 
     def want(self, number: int, offset: int) -> None:
-        """Wants a sync as soon as whole groups up to there are written; one sync answers all that were wanted by then."""
+        """Request a sync as soon as whole groups up to there are written; one sync answers all requests by then."""
         self._goal = (number, offset)
-        # What was written before the goal stood is looked at now, the rest when it comes (`grow`).
+        # What was written before the goal was set is looked at now, the rest when it comes (`grow`).
         self._wake.set()
 
     def withdraw(self) -> None:
-        """No sync begins from now on, until `begin_at`. One may be at work: close and cut descriptors in `paused()`."""
+        """Begin no sync from now on, until `begin_at`. One may be running: close and cut descriptors in `paused()`."""
         self._written = None
 
-    # --- for whoever owns the descriptors ----------------------------------------------------------------------------
+    # --- for the owner of the descriptors ----------------------------------------------------------------------------
 
     def paused(self) -> AbstractContextManager[bool]:
-        """No sync is at work inside: descriptors may be closed, cut, or synced (`sync_here`)."""
+        """Keep any sync from running inside the block: descriptors may be closed, cut, or synced (`sync_here`)."""
         return self._lock
 
     def sync_here(self, fd: int) -> None:
-        """Syncs in the caller's thread; call it in `paused()`. Raises: OSError, also behind a sync that failed before."""
+        """Sync in the caller's thread; call it in `paused()`. Raises: OSError, also after a sync that failed before."""
         if self._broken:
             raise OSError(errno.EIO, "a sync before this one failed")
         self._layer.sync_data(fd)
 
     def begin_again(self) -> None:
-        """What a failed sync may have lost was written again: syncs count again."""
+        """Count syncs again: what a failed sync may have lost was written again."""
         self._broken = False
 
     # --- the thread --------------------------------------------------------------------------------------------------
@@ -171,10 +170,10 @@ class SyncThread:
                 self._on_synced(written.file.name, written.boundary)
 
     def _sync(self) -> Written | None:
-        """What was synced; None: it was withdrawn meanwhile. Raises: OSError."""
+        """Return what was synced; None: it was withdrawn meanwhile. Raises: OSError."""
         checkpoint = None
         with self._lock:
-            # As it is now: while the lock was waited for, the file may have been cut back.
+            # The present state: while the lock was waited for, the file may have been cut back.
             written = self._written
             if written is None:
                 return None

@@ -44,31 +44,31 @@ _BATCH_RUNS: Final = 256
 
 
 class WriterEvents(Protocol):
-    """What the writer reports, always on the event loop."""
+    """The writer's reports, always on the event loop."""
 
     def file_created(self, file: ArchivedFile) -> None:
-        """A new file is in place under its name, with its header."""
+        """Report that a new file is in place under its name, with its header."""
 
     def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
-        """`runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
+        """Report that `runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
 
     def dropped(self, runs: list[Run]) -> None:
-        """`runs` were not written (the writer has failed before)."""
+        """Report that `runs` were not written (the writer has failed before)."""
 
     def synced_to(self, name: str, boundary: int) -> None:
-        """The file's whole groups up to `boundary` are on stable storage."""
+        """Report that the file's whole groups up to `boundary` are on stable storage."""
 
     def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
-        """The file is complete and synced; `file` and `gtids` hold its final facts."""
+        """Report that the file is complete and synced; `file` and `gtids` have its final facts."""
 
     def gtids_resumed(self, gtids: GtidFacts) -> None:
-        """The newest file was recovered; this is what it says of GTIDs up to its end."""
+        """Report that the newest file was recovered, with its GTIDs up to its end."""
 
     def trimmed(self, name: str, boundary: int, events: int) -> None:
-        """Bytes behind `boundary` were taken back."""
+        """Report that bytes after `boundary` were taken back."""
 
     def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
-        """A write or sync failed; the writer drops everything until it is reopened. `runs` were not written."""
+        """Report that a write or sync failed; the writer drops everything until it is reopened. `runs` were not written."""
 
 
 class _OpenFile:
@@ -105,37 +105,37 @@ class _OpenFile:
         self.idx_fd = idx_fd
         self.idx_size = idx_size
         self.last_record = last_record
-        """Offset of the newest index record, -1 when there is none."""
+        """The offset of the newest index record, -1 if there is none."""
         self.gtids = gtids
         self.sums = sums
-        """None: the events have checksums of their own."""
+        """The sums; None: the events have checksums of their own."""
         self.position = facts.end
         self.boundary = facts.end
         self.mark_end = facts.end
-        """End of the run in which `boundary` lies; `mark_events`, events up to there, tells events at `boundary`."""
+        """The end of the run that contains `boundary`; `mark_events`, events up to there, gives the events at `boundary`."""
         self.mark_events = facts.events
         self.resumed = facts.end > FIRST_EVENT
-        """The next run is the first behind a recovery or trim: it must start with an index record of its own."""
+        """True if the next run is the first after a recovery or trim: it must start with an index record of its own."""
 
     @property
     def name(self) -> str:
-        """The binlog's."""
+        """The binlog's name."""
         return self.facts.name
 
     def written(self) -> Written:
-        """What of it may be synced as of now."""
+        """Return what may be synced as of now."""
         facts = self.facts
         return Written(self, self.boundary, self.mark_end, self.mark_events, facts.groups, facts.last_timestamp)
 
     def sync_indexes(self, layer: FileLayer) -> None:
-        """NAME.idx, NAME.gtx and the files of sums are on stable storage on return. Raises: OSError."""
+        """Put NAME.idx, NAME.gtx and the files of sums on stable storage before returning. Raises: OSError."""
         layer.sync_data(self.idx_fd)
         self.gtids.sync()
         if self.sums is not None:
             self.sums.sync()
 
     def close_indexes(self, layer: FileLayer) -> None:
-        """Closes them. Raises: OSError."""
+        """Close them. Raises: OSError."""
         layer.close(self.idx_fd)
         self.gtids.close()
         if self.sums is not None:
@@ -143,7 +143,7 @@ class _OpenFile:
 
 
 class Writer:
-    """Writes runs, makes and seals files, syncs. All methods are for the event loop's thread."""
+    """Writes runs, creates and seals files, syncs. All methods are for the event loop's thread."""
 
     def __init__(
         self,
@@ -167,13 +167,13 @@ class Writer:
         self._failure: ArchiveWriteError | None = None
         self._episode = FailureEpisode()
         self._archived_bytes = 0
-        """Of whole groups, since the start."""
+        """The bytes of whole groups since the start."""
         self._room = RoomNeeded()
         self.file_list = FileList(directory, layer)
         self._chain = GtidChain()
-        """The GTID state behind the last file that was sealed."""
+        """The GTID state after the last file that was sealed."""
         self._flavour = ""
-        """Of the newest file; "": there is none."""
+        """The flavour of the newest file; "": there is none."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
         self._sync = SyncThread(
             layer,
@@ -188,8 +188,8 @@ class Writer:
     # --- event loop side ---------------------------------------------------------------------------------------------
 
     def start(self, newest: ArchivedFile | None, chain: GtidChain, flavour: str) -> None:
-        """Starts the threads; `newest` is the open file to go on with, if there is one, `chain` stands behind the last
-        sealed one, `flavour` is the newest file's. Blocking: opens files."""
+        """Start the threads; `newest` is the open file to continue, if there is one, `chain` the state after the last sealed one,
+        `flavour` the newest file's. Blocking: opens files."""
         self._chain = chain
         self._flavour = flavour
         if newest is not None:
@@ -199,35 +199,35 @@ class Writer:
         self._sync.start()
 
     def put(self, run: Run) -> None:
-        """Queues a run."""
+        """Queue a run."""
         self._queue.put(run)
 
     def sync_up_to(self, number: int, offset: int) -> None:
-        """Wants a sync as soon as whole groups up to there are written; one sync answers all that were wanted by then."""
+        """Request a sync as soon as whole groups up to there are written; one sync answers all requests by then."""
         self._sync.want(number, offset)
 
     def begin_file(self, name: str, cut: bool) -> asyncio.Future[None]:
-        """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
+        """Queue: seal the current file, create `name` when the next run comes. Done when sealed."""
         return self._command(lambda: self._begin_file(name, cut))
 
     def seal(self) -> asyncio.Future[None]:
-        """Queues: take back what is behind the last whole group and seal the file; no other follows."""
+        """Queue: take back what comes after the last whole group and seal the file; no other follows."""
         return self._command(self._seal_last)
 
     def trim(self) -> asyncio.Future[None]:
-        """Queues: take back what is behind the last whole group, and sync what is left."""
+        """Queue: take back what comes after the last whole group, and sync what is left."""
         return self._command(self._trim)
 
     def reopen(self, recover: Callable[[], ArchivedFile | None]) -> asyncio.Future[None]:
-        """Queues: forget the failure and go on with the file that `recover` (run in the writer thread) returns."""
+        """Queue: forget the failure and continue with the file that `recover` (run in the writer thread) returns."""
         return self._command(lambda: self._recover(recover))
 
     def close(self) -> asyncio.Future[None]:
-        """Queues: trim, sync, checkpoint, close the file. `join` afterwards."""
+        """Queue: trim, sync, checkpoint, close the file. `join` afterwards."""
         return self._command(self._close)
 
     def join(self) -> None:
-        """Ends both threads. Blocking, at most one system call long."""
+        """End both threads. Blocking, at most one system call long."""
         self._queue.put(None)
         self._thread.join()
         self._sync.stop()
@@ -265,7 +265,7 @@ class Writer:
                 batch = [item]
                 size = len(item.data)
                 item = None
-                # A new file is made of one run, so that it appears soon and needs little room.
+                # A new file is created from one run, so that it appears soon and needs little room.
                 while self._file is not None and size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
                     following = get()
                     if not isinstance(following, Run):
@@ -301,7 +301,7 @@ class Writer:
             self._fail("the archive could not be written", error, batch)
             return
         except Exception as fault:
-            # The thread goes on: nothing would be written any more, and a stop would wait for it for ever.
+            # The thread continues: otherwise nothing would be written any more, and a stop would wait for it for ever.
             tell_fault("archive_writer_failed", fault, file=self._pending_name if file is None else file.facts.name)
             self._fail("the archive could not be written, by a fault of binlog-relay", fault, batch)
             return
@@ -328,7 +328,7 @@ class Writer:
             self._sync.grow(file.written(), before)
 
     def _check_size(self, file: _OpenFile) -> None:
-        """Raises: OSError for a file that somebody has shortened: written on, it would have a hole of zeroes."""
+        """Check the size. Raises: OSError for a file that was shortened from outside: it would get a hole of zeroes."""
         size = self._layer.size(file.fd)
         if size < file.position:
             raise OSError(f"the file was shortened from outside: it has {size} bytes, {file.position} were written")
@@ -350,7 +350,7 @@ class Writer:
         return news
 
     def _write_records(self, file: _OpenFile, records: bytes) -> None:
-        """Appends index records, none twice; behind a resume the first record is for the resume's own offset."""
+        """Append index records, none twice; after a resume the first record is for the resume's own offset."""
         while records and RECORD.unpack_from(records)[0] <= file.last_record:
             records = records[RECORD_SIZE:]
         if file.resumed:
@@ -365,7 +365,7 @@ class Writer:
         file.last_record = RECORD.unpack_from(records, len(records) - RECORD_SIZE)[0]
 
     def _create(self, batch: list[Run], size: int) -> _OpenFile:
-        """Makes the file under a temporary name with its header, syncs, renames, syncs the directory, lists it."""
+        """Create the file under a temporary name with its header, sync, rename, sync the directory, list it."""
         name = self._pending_name
         if name is None:
             raise Malformed("bytes came before the name of their file")
@@ -479,14 +479,14 @@ class Writer:
         file = self._file
         if file is None:
             return
-        # What was given to be synced speaks of the end of a run that may be cut off here.
+        # What was submitted for syncing refers to the end of a run that may be cut off here.
         self._sync.withdraw()
         with self._sync.paused():
             if file.position > file.boundary:
                 self._cut_back(file)
             self._sync.sync_here(file.fd)
             if file.sums is not None:
-                file.sums.sync()  # what comes in the place of what was cut off may be something else
+                file.sums.sync()  # the bytes that replace the ones that were cut off may differ
         file.resumed = True
         if file.gtids.problem is not None:
             self._read_gtids_again(file)
@@ -496,7 +496,7 @@ class Writer:
         self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
 
     def _read_gtids_again(self, file: _OpenFile) -> None:
-        """What could not be read of the file's GTIDs may have been cut off. Raises: OSError."""
+        """Read the file's GTIDs again, as the part that could not be read may have been cut off. Raises: OSError."""
         facts = _copy(file.facts)
         facts.end = file.boundary
         recorder = GtidRecorder.resume(self._layer, self._directory / facts.name, facts)
@@ -591,7 +591,7 @@ class Writer:
                 self._file = None
 
     def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:
-        """Cuts the file back to its last whole group (best effort) and reports; everything later is dropped."""
+        """Cut the file back to its last whole group (best effort) and report; everything later is dropped."""
         file = self._file
         self._sync.withdraw()
         number = getattr(error, "errno", None) or 0
@@ -628,7 +628,7 @@ class Writer:
         return problem
 
     def _room_advice(self, file: _OpenFile, got_bytes: int, needed_bytes: int) -> str:
-        """Raises: OSError."""
+        """Return the advice for a disk that is full. Raises: OSError."""
         free_bytes = self._layer.free_bytes(self._directory)
         return (
             f"The transaction at {file.name}:{file.boundary} is larger than the disk has room for: {got_bytes} bytes of it were "

@@ -1,1 +1,1 @@
-"""Commands about binlogs that are named on the command line, whoever wrote them."""
+"""Commands about binlogs that are named on the command line, of any origin."""

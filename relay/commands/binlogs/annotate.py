@@ -1,9 +1,9 @@
 """Adds each event's boundary to the output of stock mysqlbinlog, as comment lines.
 
-Output of mysqlbinlog is SQL that people pipe into a server, so a line may only be added where a comment is one: behind a
-`# at N` line that really is mysqlbinlog's. It is when N is the offset of an event behind the last one seen, and the next
-line is that event's header comment with its end_log_pos. A statement's text may hold such lines too; one would have to
-foretell the binlog's own offsets to be taken for them.
+Output of mysqlbinlog is SQL that people pipe into a server, so a line may only be added where a comment is one: after a `# at N` line
+that really is mysqlbinlog's. It is when N is the offset of an event after the last one seen, and the next line is that event's header
+comment with its end_log_pos. A statement's text may contain such lines too; they would have to predict the binlog's own offsets to be
+taken for them.
 """
 
 import re
@@ -25,7 +25,7 @@ _HEADER: Final = re.compile(r"#\d{6} [ \d]\d:\d\d:\d\d server id \d+  end_log_po
 
 
 class Boundaries:
-    """Offset, end and boundary of every event of a binlog; 17 bytes an event. Raises: Unreadable."""
+    """The offset, end and boundary of every event of a binlog; 17 bytes an event. Raises: Unreadable."""
 
     def __init__(self, path: Path) -> None:
         self.offsets = array("Q")
@@ -50,29 +50,29 @@ class Boundaries:
             self.broken = scan.broken
 
     def find(self, offset: int, start: int) -> int:
-        """The number of the event at `offset`, looked for from event `start` on; -1: there is none."""
+        """Return the number of the event at `offset`, looked for from event `start` on; -1: there is none."""
         place = bisect_left(self.offsets, offset, start)
         return place if place < len(self.offsets) and self.offsets[place] == offset else -1
 
 
 @dataclass(slots=True)
 class Tally:
-    """How many events mysqlbinlog printed, and how many of those are not in the binlog it is compared with."""
+    """The number of events that mysqlbinlog printed, and of those that are not in the binlog it is compared with."""
 
     printed: int = 0
     foreign: int = 0
 
 
 def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None = None) -> Iterator[str]:
-    """The lines with a comment line behind each `# at N` line of mysqlbinlog's. What it saw is counted in `tally`.
+    """Yield the lines with a comment line after each `# at N` line of mysqlbinlog's. `tally` counts the events.
 
-    An `# at N` with a header comment counts as printed; it is foreign when N is no event's offset, or another end_log_pos
-    follows. Text within a statement that looks like both lines cannot be told from a foreign event and counts as one.
+    An `# at N` with a header comment counts as printed; it is foreign when N is no event's offset, or another end_log_pos follows.
+    Text within a statement that looks like both lines cannot be distinguished from a foreign event and counts as one.
     """
     tally = Tally() if tally is None else tally
     following = 0
-    # Headers of a statement's row events may be held back until its last one: first come their `# at` lines, one behind
-    # the other, then the headers in the same order.
+    # Headers of a statement's row events may be held back until its last one: first come their `# at` lines, one after the other,
+    # then the headers in the same order.
     held: list[tuple[str, int]] = []
     for line in lines:
         at = _AT.fullmatch(line)
@@ -91,7 +91,7 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
                         yield f"# WARNING: {boundaries.warnings[offset]}\n"
                     yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
                     following = place + 1
-            # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
+            # A server that mysqlbinlog reads from generates a Rotate and a Format_description, with end_log_pos 0.
             if header is not None and (places or int(header[1])):
                 tally.printed += len(held)
                 tally.foreign += 0 if places else len(held)
@@ -102,7 +102,7 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
 
 
 def _places(boundaries: Boundaries, offsets: list[int], start: int, header: re.Match[str] | None) -> list[int]:
-    """The numbers of the events at these offsets; none unless all are there in order and `header` is the first one's."""
+    """Return the numbers of the events at these offsets; none unless all are there in order and `header` is the first one's."""
     places: list[int] = []
     for offset in offsets:
         place = boundaries.find(offset, start)
@@ -116,9 +116,9 @@ def _places(boundaries: Boundaries, offsets: list[int], start: int, header: re.M
 
 
 def annotate(path: Path, source: TextIO, target: TextIO) -> tuple[int, Tally, Broken | None]:
-    """Copies `source` to `target` with the boundaries of `path`.
+    """Copy `source` to `target` with the boundaries of `path`.
 
-    Returns the violations, what mysqlbinlog printed, and where the file breaks off. Raises: Unreadable.
+    Return the violations, what mysqlbinlog printed, and where the file breaks off. Raises: Unreadable.
     """
     boundaries, tally = Boundaries(path), Tally()
     target.writelines(annotated(source, boundaries, tally))

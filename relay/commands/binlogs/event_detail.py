@@ -1,7 +1,7 @@
 """The description column of `events`, fast: shortcuts for the types that fill a binlog, `describe_event` for the rest.
 
-A shortcut reads at fixed offsets and keeps texts that come again (BEGIN, a table's row events); whatever looks unusual
-goes to the readable decoders, so both say the same. Measured: see `relay.commands.binlogs.events_command`.
+A shortcut reads at fixed offsets and keeps texts that come again (BEGIN, a table's row events); whatever looks unusual goes to the
+readable decoders, so both say the same. `relay.commands.binlogs.events_command` has the measurements.
 """
 
 import struct
@@ -22,7 +22,7 @@ from protocol.binlog.table_map import decode_table_map
 from protocol.errors import Malformed
 from protocol.kernel.codes import QUERY_POST
 
-# Enough for every server's working set of tables and statements; a file made to fill memory is dropped at this line.
+# Enough for every server's working set of tables and statements; with a file crafted to fill memory the texts are dropped at this size.
 _CACHE_LIMIT: Final = 4096
 _CACHED_TEXT_BYTES: Final = 64
 _TABLE_MAP_KEY_END: Final = HEADER_SIZE + 512
@@ -34,7 +34,7 @@ _mysql_gtid_at: Final = struct.Struct("<16sqBqq").unpack_from
 _NOT_PLAIN_GTID: Final = GROUP_COMMIT_ID | PREPARED_XA | COMPLETED_XA
 
 Describer = Callable[[bytes, int, int], str]
-"""(data, offset of the event's header, offset behind its body) -> description."""
+"""Describes an event: (data, offset of the event's header, offset after its body) -> description."""
 
 
 class EventDetail:
@@ -52,16 +52,15 @@ class EventDetail:
         """Events whose body could not be decoded."""
 
     def begin_file(self) -> None:
-        """Forgets the format and the tables of the file before."""
+        """Forget the format and the tables of the previous file."""
         self._format = None
         self._shortcuts = {}
         self._forget_tables()
 
     def describer(self, event_type: int) -> Describer:
-        """What describes events of this type from here to the next Format_description.
+        """Return the describer of events of this type from here to the next Format_description.
 
-        It takes the body without its checksum, Format_description's with it. A body that cannot be read is described as
-        such.
+        It takes the body without its checksum, Format_description's with it. A body that cannot be read is described as such.
         """
         return self._shortcuts.get(event_type, self._slow)
 

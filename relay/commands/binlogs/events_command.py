@@ -26,7 +26,7 @@ _FINDING: Final = INFO_BAD_CHECKSUM | INFO_VIOLATION
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events to show. Offsets in bytes, times in s since the epoch; `since` and `start` included, ends excluded."""
+    """The filter of events. Offsets in bytes, times in s since the epoch; `since` and `start` included, ends excluded."""
 
     start: int = 0
     stop: int | None = None
@@ -37,12 +37,12 @@ class EventFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Whether nothing is filtered out, however long the file is."""
+        """True if nothing is filtered out, however long the file is."""
         return self == EventFilter()
 
 
 class _TimeTexts(dict[int, str]):
-    """Timestamp -> ISO text. Events of one second share it, so it is made once."""
+    """Timestamp -> ISO text. Events of one second share it, so it is created once."""
 
     def __missing__(self, timestamp: int) -> str:
         if len(self) >= 100_000:
@@ -53,11 +53,11 @@ class _TimeTexts(dict[int, str]):
 
 
 _Form = tuple[str, int, Describer]
-"""What type and info decide of a line: the end of its fixed part, the bytes of checksum, what describes the body."""
+"""The parts of a line that depend on type and info: the end of its fixed part, the bytes of checksum, the describer of the body."""
 
 
 class _Forms(dict[int, _Form]):
-    """Type and info, as `type << 8 | info` -> how to make the line."""
+    """Type and info, as `type << 8 | info` -> the form of the line."""
 
     def __init__(self, make: Callable[[int], _Form]) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class EventListing:
         self._forms = _Forms(self._form)
         self._file = ""
         self.findings = 0
-        """How many findings there were: violations, wrong checksums, unreadable events, broken files."""
+        """The number of findings: violations, wrong checksums, unreadable events, broken files."""
         self.events = 0
 
     def list_file(
         self, scan: BinlogScan, wanted: EventFilter, on_progress: Callable[[int], None] | None = None
     ) -> None:
-        """Lists one file. Findings are counted, the error that ends a broken file is written as the last line."""
+        """List one file. Findings are counted, the error that ends a broken file is written as the last line."""
         self._file = _quoted(scan.path.name)
         self._tails.clear()
         self._forms.clear()
@@ -122,7 +122,7 @@ class EventListing:
         columns = chunk.columns()
         infos = columns[7]
         self.events += chunk.rows
-        # Rare in a good file, so what there is at all is looked at before any row.
+        # Findings are rare in a good file, so the whole chunk is checked for any before its rows are.
         special: list[int] = []
         if any(info & _FINDING for info in set(infos)) or not _KNOWN_TYPES.issuperset(columns[2]):
             special = [row for row, info in enumerate(infos) if info & _FINDING or columns[2][row] not in _KNOWN_TYPES]
@@ -139,7 +139,7 @@ class EventListing:
                 note = self._unknown(columns, row, state)
                 if note:
                     notes.setdefault(row, []).append(note)
-            # What is not shown may still say how later events are to be read.
+            # An event that is not shown may still determine how later events are read.
             needed = (
                 () if self._detail is None else [row for row, kind in enumerate(columns[2]) if kind in _LEARNED_FROM]
             )
@@ -153,7 +153,7 @@ class EventListing:
         return lines
 
     def _all_lines(self, chunk: Chunk, columns: tuple[list[int], ...]) -> list[str]:
-        """Every row's line; the loop that everything waits for."""
+        """Return every row's line; this loop determines the speed."""
         times, tails = self._times, self._tails
         if self._as_json or self._detail is not None:
             return self._detailed_lines(chunk, columns)
@@ -170,7 +170,7 @@ class EventListing:
     def _detailed_lines(self, chunk: Chunk, columns: tuple[list[int], ...]) -> list[str]:
         if self._as_json:
             return self._json_lines(chunk, columns)
-        # Numbers made into text are what takes the time here: an event mostly starts where the one before said it ends,
+        # Converting numbers into text takes most of the time here: an event mostly starts where the one before said it ends,
         # in the same second and on the same server, so those texts are kept from line to line.
         times, forms = self._times, self._forms
         data, base, have = chunk.data, chunk.base, len(chunk.data)
@@ -223,7 +223,7 @@ class EventListing:
         return lines
 
     def _form(self, key: int) -> _Form:
-        """How lines of this type and info are made; asked for once a key and Format_description."""
+        """Return the form of lines of this type and info; called once a key and Format_description."""
         kind, info = key >> 8, key & 0xFF
         tail = self._tails.get(key) or self._tail(key)
         detail = self._detail
@@ -233,7 +233,7 @@ class EventListing:
         return tail, checksum_bytes, _no_detail if detail is None else detail.describer(kind)
 
     def _describe_format(self, data: bytes, at: int, stop: int) -> str:
-        """Describes a Format_description, which changes how what follows it is read."""
+        """Describe a Format_description, which changes how what follows it is read."""
         self._forms.clear()
         return "" if self._detail is None else self._detail.describer(EventType.FORMAT_DESCRIPTION)(data, at, stop)
 
@@ -242,7 +242,7 @@ class EventListing:
         return self._all_lines(chunk, one)[0]
 
     def _tail(self, key: int) -> str:
-        """The part of a line that only type and info decide."""
+        """Return the part of a line that only type and info determine."""
         kind, info = key >> 8, key & 0xFF
         crc = "bad" if info & INFO_BAD_CHECKSUM else "ok" if info & INFO_CHECKSUM else "none"
         boundary = boundary_label(info)
@@ -284,7 +284,7 @@ class EventListing:
         return f"# NOTE: {text} First at {columns[0][row]}"
 
     def _late_damage(self, scan: BinlogScan, told: int) -> int:
-        """Tells of wrong checksums that came to light when the event's line was out, but for the first `told`."""
+        """Report wrong checksums that were found after the event's line was written, except for the first `told`."""
         for offset in scan.late_damage[told:]:
             self.findings += 1
             text = "the event's checksum, which stands at its end, is wrong."
@@ -313,10 +313,10 @@ class EventListing:
 
 
 class _ParserState:
-    """What the boundary parser knew before the current chunk; enough to name both sides of a violation.
+    """The state of the boundary parser before the current chunk: it names both sides of a violation.
 
-    The parser reports once and then waits in silence for an event that can open, so before a violation its state is
-    always the newest boundary that was not Ignore.
+    The parser reports once and then waits in silence for an event that can open, so before a violation its state is always the newest
+    boundary that was not Ignore.
     """
 
     def __init__(self) -> None:
@@ -325,12 +325,12 @@ class _ParserState:
         self.named_unknown: set[int] = set()
 
     def before(self, columns: tuple[list[int], ...], row: int) -> tuple[BoundaryType, tuple[int, int] | None]:
-        """The parser's state before `row`, and the event before it as (offset, type)."""
+        """Return the parser's state before `row`, and the event before it as (offset, type)."""
         previous = (columns[0][row - 1], columns[2][row - 1]) if row else self._event
         return self._newest(columns[7][:row]), previous
 
     def remember(self, columns: tuple[list[int], ...]) -> None:
-        """Takes over what the chunk's last rows say."""
+        """Take over the state of the chunk's last rows."""
         self._boundary = self._newest(columns[7])
         if columns[0]:
             self._event = (columns[0][-1], columns[2][-1])
@@ -344,7 +344,7 @@ class _ParserState:
 
 
 def boundary_label(info: int) -> str:
-    """The boundary in a row's info, as WL#4162 names it."""
+    """Return the boundary in a row's info, as WL#4162 names it."""
     value = info & INFO_BOUNDARY
     return BOUNDARY_LABELS.get(value, f"Reserved {value}")
 
@@ -373,9 +373,9 @@ def list_events(
     detail: bool = True,
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Lists all files; `wanted.start` counts in the first and `wanted.stop` in the last, as mysqlbinlog has it.
+    """List all files; `wanted.start` counts in the first and `wanted.stop` in the last, as in mysqlbinlog.
 
-    Returns the number of findings. Raises: Unreadable for a file that is no binlog.
+    Return the number of findings. Raises: Unreadable for a file that is no binlog.
     """
     listing = EventListing(out, as_json=as_json, detail=detail)
     for number, path in enumerate(paths):

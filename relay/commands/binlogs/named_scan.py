@@ -8,11 +8,11 @@ from relay.packed.packed_facts import plain_name
 
 
 def scan_of(path: Path) -> BinlogScan:
-    """Raises: Unreadable."""
+    """Open the binlog. Raises: Unreadable."""
     place = str(path)
     if plain_name(path.name) is None and path.exists():
         return BinlogScan(path)
-    # Whoever reads plain files need not wait until all this is imported.
+    # Readers of plain files need not wait until all this is imported.
     from relay.packed_reads.named_binlog import bucket_url, open_binlog
 
     return BinlogScan(Path(bucket_url(place) or place), opened=partial(open_binlog, place))

@@ -1,4 +1,4 @@
-"""`binlog-relay positions`: which offsets of a binlog a replica may start from, and why another one is none."""
+"""`binlog-relay positions`: the offsets of a binlog from which a replica may start, and why another one is not valid."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Progress = Callable[[int], None]
 
 
 class Standing(Enum):
-    """Where an offset stands."""
+    """The kinds of places of an offset."""
 
     VALID = "valid"
     BEFORE_START = "before_start"
@@ -32,10 +32,10 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PositionReport:
-    """What can be said about an offset. Ranges are [start, stop) in bytes; a stop of None is not in the file yet.
+    """The facts about an offset. Ranges are [start, stop) in bytes; a stop of None is not in the file yet.
 
-    before, after: the nearest valid positions. event: the event that the offset is inside of, with its name.
-    group: the transaction around the offset.
+    before, after: the nearest valid positions. event: the event that the offset is inside of, with its name. group: the transaction
+    around the offset.
     """
 
     file: str
@@ -50,7 +50,7 @@ class PositionReport:
 
     @property
     def readable(self) -> bool:
-        """Whether the file goes on, or ends properly, at the offset: nothing can start where it breaks off."""
+        """True if the file continues, or ends properly, at the offset: nothing can start where it breaks off."""
         return self.broken is None or self.offset < self.broken.offset
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class PositionReport:
 class PositionSummary:
     """All valid positions of a file. `open_group`: start of a transaction that the file does not finish.
 
-    `wrong_checksums`: how many events have one, the first of them at `first_wrong_checksum`.
+    `wrong_checksums`: the number of events with one, the first of them at `first_wrong_checksum`.
     """
 
     file: str
@@ -118,7 +118,7 @@ class PositionSummary:
 
 
 def report_position(path: Path, offset: int, on_progress: Progress | None = None) -> PositionReport:
-    """Judges `offset` by reading the file up to the next valid position. Raises: Unreadable for what is no binlog."""
+    """Judge `offset` by reading the file up to the next valid position. Raises: Unreadable for what is no binlog."""
     with scan_of(path) as scan:
         return _PositionSearch(scan, offset).run(on_progress)
 
@@ -126,7 +126,7 @@ def report_position(path: Path, offset: int, on_progress: Progress | None = None
 def valid_positions(
     scan: BinlogScan, on_progress: Progress | None = None, on_wrong_checksum: Callable[[int], None] | None = None
 ) -> Iterator[int]:
-    """Every valid position of a file in order, its end included where nothing is open there.
+    """Yield every valid position of a file in order, its end included if nothing is open there.
 
     `on_wrong_checksum` gets the offset of each event that has one.
     """
@@ -149,7 +149,7 @@ def valid_positions(
 def summarise_positions(
     path: Path, each: Callable[[int], None] | None = None, on_progress: Progress | None = None
 ) -> PositionSummary:
-    """Counts the valid positions of a file and hands each to `each`. Raises: Unreadable for what is no binlog."""
+    """Count the valid positions of a file and pass each to `each`. Raises: Unreadable for what is no binlog."""
     first = last = None
     count = wrong_checksums = 0
     first_wrong: int | None = None
@@ -173,13 +173,13 @@ def summarise_positions(
 
 
 def _is_valid(info: int, open_behind: bool) -> bool:
-    """Whether an event's start is a place to start from; `open_behind`: the event before it left a transaction open."""
+    """Return whether an event's start is a place to start from; `open_behind`: the event before it left a transaction open."""
     boundary = info & INFO_BOUNDARY
     return boundary in _OPENING or (boundary == BoundaryType.IGNORE and not open_behind)
 
 
 class _PositionSearch:
-    """One pass that stops at the first valid position behind the offset."""
+    """One pass that stops at the first valid position after the offset."""
 
     def __init__(self, scan: BinlogScan, offset: int) -> None:
         self._scan = scan
@@ -203,7 +203,7 @@ class _PositionSearch:
         return self._report()
 
     def _pass_over(self, chunk: Chunk) -> None:
-        """Only the newest valid position of what lies before the offset matters: look from the chunk's end."""
+        """Look from the chunk's end: only the newest valid position before the offset matters."""
         table = chunk.table
         for row in range(chunk.rows - 1, -1, -1):
             open_behind = bool(table[row * 8 - 1] & INFO_OPEN) if row else self._open_behind
@@ -213,7 +213,7 @@ class _PositionSearch:
         self._open_behind = bool(table[chunk.rows * 8 - 1] & INFO_OPEN)
 
     def _look(self, chunk: Chunk) -> bool:
-        """True when the first valid position behind the offset was found."""
+        """Return True when the first valid position after the offset was found."""
         offsets, lengths, types, _, _, _, _, infos = chunk.columns()
         for at, length, kind, info in zip(offsets, lengths, types, infos, strict=True):
             valid = _is_valid(info, self._open_behind)
@@ -235,7 +235,7 @@ class _PositionSearch:
         return False
 
     def _finish(self) -> None:
-        """The file ended first: its end is a valid position if nothing is open there."""
+        """Handle the end of the file: it is a valid position if nothing is open there."""
         scan = self._scan
         if self._open_behind or scan.ingest.in_event:
             return

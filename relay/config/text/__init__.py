@@ -1,1 +1,1 @@
-"""relay.toml as it is written: read, and what in it does not go together."""
+"""The text of relay.toml: reading it, and the combinations that contradict each other."""

@@ -1,4 +1,4 @@
-"""What does not go together in a configuration; on the raw text, so that other mistakes hide nothing."""
+"""The combinations that contradict each other in a configuration; on the raw text, so that other mistakes hide nothing."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -15,7 +15,7 @@ from relay.config.text.view_list import check_views
 
 
 def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
-    """Accounts that shadow each other, plugins that cannot check what there is, values that exclude each other."""
+    """Find accounts that shadow each other, plugins that cannot check what there is, values that exclude each other."""
     _check_accounts(data, findings)
     _check_publish(data, findings)
     _check_presentation(data, findings)

@@ -1,4 +1,4 @@
-"""[http] of a configuration: its token, its certificate, and who may reach it; on the raw text."""
+"""[http] of a configuration: its token, its certificate, and its reach; on the raw text."""
 
 import datetime
 import ipaddress
@@ -18,7 +18,7 @@ _GENERATE: Final = "Make one: openssl rand -hex 32"
 
 
 def check_http(data: Mapping[str, Any], config_path: Path, findings: Findings) -> ServerTls | None:
-    """What is wrong with it; the TLS that it offers, None where it offers none."""
+    """Find the problems of the section; return the TLS that it offers, None if it offers none."""
     section = data.get("http")
     if not isinstance(section, dict):
         return None
@@ -117,7 +117,7 @@ def _check_port(data: Mapping[str, Any], section: Mapping[str, Any], findings: F
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it: a name or an address."""
+    """Return whether only this machine reaches it: a name or an address."""
     if host == "localhost":
         return True
     try:

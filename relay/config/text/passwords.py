@@ -25,7 +25,7 @@ _CREDENTIAL: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 def password_text(
     password: SecretStr | None, password_file: Path | None, password_env: str | None, password_credential: str | None
 ) -> str | None:
-    """The password from whichever form was given.
+    """Return the password from whichever form was given.
 
     Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set.
     """
@@ -34,7 +34,7 @@ def password_text(
     if password_credential is not None:
         password_file = Path(os.environ[CREDENTIALS]) / password_credential
     if password_file is not None:
-        # Editors end a file with a newline; no other white space is taken off, passwords may hold it.
+        # Editors end a file with a newline; no other white space is taken off, passwords may contain it.
         return password_file.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     if password_env is not None:
         return os.environ[password_env]
@@ -42,7 +42,7 @@ def password_text(
 
 
 def check_passwords(data: Mapping[str, Any], config_path: Path, findings: Findings) -> None:
-    """Forms that are missing, doubled or unreadable; on the raw text, so that other mistakes hide nothing."""
+    """Find forms that are missing, doubled or unreadable; on the raw text, so that other mistakes hide nothing."""
     for key, section, forms in _sections_with_secrets(data):
         _check_section(key, section, forms, config_path, findings)
 
@@ -89,7 +89,7 @@ def _check_section(
 
 
 def check_credential(key: str, name: str, findings: Findings) -> str | None:
-    """The text of a credential of the service; None: it cannot be read, and `findings` says why under `key`."""
+    """Return the text of a credential of the service; None: it cannot be read, and `findings` says why under `key`."""
     directory = os.environ.get(CREDENTIALS)
     if _CREDENTIAL.fullmatch(name) is None:
         what = "is no name of a credential: letters, digits, '_', '-' and '.' only"
@@ -112,7 +112,7 @@ def check_credential(key: str, name: str, findings: Findings) -> str | None:
 
 
 def warn_of_open_file(key: str, path: Path, findings: Findings) -> None:
-    """A file with a secret that every user can read."""
+    """Warn of a file with a secret that every user can read."""
     try:
         is_open = bool(path.stat().st_mode & stat.S_IROTH)
     except OSError:

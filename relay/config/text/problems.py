@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, and what to write instead."""
+"""The problems of a configuration, and what to write instead."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,15 +50,15 @@ class Wrong(RelayError, ValueError):
 
 @dataclass(slots=True)
 class Findings:
-    """What the checks of one configuration have found. A warning: it works, but should be changed."""
+    """The results of the checks of one configuration. A warning is for a setting that works, but should be changed."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
     def problem(self, key: str, what: str, instead: str) -> None:
-        """Adds a mistake."""
+        """Add a mistake."""
         self.problems.append(Problem(key, what, instead))
 
     def warning(self, key: str, what: str, instead: str) -> None:
-        """Adds what should be changed."""
+        """Add a setting that should be changed."""
         self.warnings.append(Problem(key, what, instead))

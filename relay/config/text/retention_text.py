@@ -1,4 +1,4 @@
-"""`[retention]`: what does not go together, or would have no effect; on the raw text."""
+"""`[retention]`: settings that contradict each other, or would have no effect; on the raw text."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ _LIMITS: Final = ("keep_for", "keep_bytes", "min_free")
 
 
 def check_retention(data: Mapping[str, Any], findings: Findings) -> None:
-    """A section that removes nothing, a lower bound above the upper one, limits of what is switched off."""
+    """Find a section that removes nothing, a lower bound above the upper one, limits of what is switched off."""
     section = data.get("retention")
     if not isinstance(section, dict):
         return

@@ -1,4 +1,4 @@
-"""`[[source]]` more than once: the first is the source, the others may take its place. What they leave out is as in the first."""
+"""Several `[[source]]` sections: the first is the source, the others may replace it. What they leave out is as in the first."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,12 +6,12 @@ from typing import Any, Final
 from relay.config.text.problems import Findings
 
 OTHERS: Final = "source[1:]"
-"""Where the others are in the data that is checked: a key that nobody writes."""
+"""The place of the others in the data that is checked: a key that no file contains."""
 _SECRETS: Final = ("password", "password_file", "password_env", "password_credential")
 
 
 def split_sources(data: dict[str, Any]) -> None:
-    """Makes the first [[source]] the source, and puts the others beside it, each with what it left out."""
+    """Make the first [[source]] the source, and put the others next to it, each with what it left out."""
     sources = data.get("source")
     if not isinstance(sources, list) or not sources or not all(isinstance(one, dict) for one in sources):
         return
@@ -29,7 +29,7 @@ def _completed(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 
 
 def sources_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any] | None]]:
-    """The sources that are sections: the key that a message names each by, it, and the one it takes values from."""
+    """Yield the sources that are sections: the key that a message names each by, it, and the one it takes values from."""
     first = data.get("source")
     if not isinstance(first, dict):
         return
@@ -41,14 +41,14 @@ def sources_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], d
 
 
 def own_values(section: Mapping[str, Any], first: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a source has otherwise than the first one."""
+    """Return the values of a source that differ from the first one."""
     if first is None:
         return dict(section)
     return {key: value for key, value in section.items() if key not in first or first[key] != value}
 
 
 def is_of_the_first(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> bool:
-    """Whether a mistake in one of the others was taken from the first source, where it is named already."""
+    """Return whether a mistake in one of the others was taken from the first source, where it is reported already."""
     if len(loc) < 3 or loc[0] != OTHERS or not isinstance(loc[1], int):
         return False
     first, other = data.get("source"), data[OTHERS][loc[1]]
@@ -56,7 +56,7 @@ def is_of_the_first(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> bool
 
 
 def check_sources(data: Mapping[str, Any], findings: Findings) -> None:
-    """Sources that cannot stand for each other; a failover without anybody to take over."""
+    """Find sources that cannot replace each other, and a failover without another source."""
     seen: dict[tuple[object, object], str] = {}
     for key, section, first in sources_in(data):
         if first is not None:

@@ -1,4 +1,4 @@
-"""`[archive.tiers]` and what belongs to it: what does not go together, or would have no effect; on the raw text."""
+"""`[archive.tiers]` and related sections: settings that contradict each other, or would have no effect; on the raw text."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _FORMS: Final = ("file", "env", "credential")
 
 
 def check_tiers(data: Mapping[str, Any], findings: Findings) -> None:
-    """Rules without a bucket, rules that contradict each other, keys that cannot be had."""
+    """Find rules without a bucket, rules that contradict each other, keys that are not available."""
     archive = data.get("archive")
     if not isinstance(archive, dict):
         return
@@ -32,7 +32,7 @@ def check_tiers(data: Mapping[str, Any], findings: Findings) -> None:
 
 
 def _check_rules(tiers: Mapping[str, Any], has_bucket: bool, findings: Findings) -> None:
-    # What a mirror copies, or a restore has left in the bucket, is packed and read by these too.
+    # Files that a mirror copies, or that a restore has left in the bucket, are packed and read by these too.
     used = _LIMITS if not has_bucket else (*_LIMITS, "level", "read_cache")
     if not any(key in tiers for key in used):
         what = "there is no rule in it, so nothing would ever be moved"

@@ -17,7 +17,7 @@ _TLS_KEYS: Final = frozenset(("ssl_ca", "ssl_cert", "ssl_key"))
 
 
 def load_listen_tls(data: Mapping[str, Any], findings: Findings) -> ServerTls | None:
-    """The TLS that replicas are offered; None where none is, or where its files are no good."""
+    """Return the TLS that replicas are offered; None if none is, or if its files are unusable."""
     listen = data.get("listen")
     given = {
         key: Path(listen[key]) for key in _TLS_FILES if isinstance(listen, dict) and isinstance(listen.get(key), str)
@@ -44,7 +44,7 @@ def load_listen_tls(data: Mapping[str, Any], findings: Findings) -> ServerTls | 
 
 
 def _check_accounts(data: Mapping[str, Any], given: Mapping[str, Path], findings: Findings) -> None:
-    """Accounts that require what is not offered."""
+    """Find accounts that require what is not offered."""
     for key, account in accounts_in(data):
         if account.get("require_tls") is True and not given.keys() & {"tls_cert", "tls_key"}:
             what = "nobody could log in: no TLS is offered"
@@ -56,7 +56,7 @@ def _check_accounts(data: Mapping[str, Any], given: Mapping[str, Path], findings
 
 
 def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
-    """The way to the source: files that cannot be read, options that do not go together."""
+    """Check the connection to the source: files that cannot be read, options that contradict each other."""
     for name, source, first in sources_in(data):
         own = own_values(source, first)
         if source.get("kind") == "server" and (first is None or own.keys() & {"ssl_mode", *SERVER_FILES}):
@@ -64,7 +64,7 @@ def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
 
 
 def check_server_files(name: str, source: Mapping[str, Any], findings: Findings) -> None:
-    """The files by which a server proves to be itself, and we to it. name: of its section."""
+    """Check the files by which a server proves its identity, and the relay its own. name: of its section."""
     mode = source.get("ssl_mode", "preferred")
     given = [key for key in SERVER_FILES if key in source]
     for key in given:
@@ -97,12 +97,12 @@ def check_server_files(name: str, source: Mapping[str, Any], findings: Findings)
 
 
 def _check_public_key(name: str, file: Path, mode: object, findings: Findings) -> None:
-    """A server takes a password that is encrypted with its key on connections without TLS only."""
+    """Check the key: a server takes a password that is encrypted with its key on connections without TLS only."""
     key = f"{name}.public_key"
     try:
         ServerKey.from_pem(file.read_bytes())
     except OSError:
-        return  # said of all files
+        return  # reported for all files
     except ValueError as error:
         findings.problem(
             key, f"{file} cannot be used: {error}", "MySQL keeps its own as public_key.pem in its data directory"

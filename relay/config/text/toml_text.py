@@ -1,4 +1,4 @@
-"""The text of relay.toml: read, its relative paths made absolute, and walked before anything in it was checked."""
+"""The text of relay.toml: it is read, its relative paths made absolute, and walked before anything in it was checked."""
 
 import re
 import tomllib
@@ -11,7 +11,8 @@ from relay.config.text.source_list import split_sources
 
 
 def read_toml(path: Path, sample: str = "deploy/relay.toml is a sample") -> dict[str, Any]:
-    """The file as data; `source.kind` filled in, relative paths resolved against the file's own directory. `sample`: where one is.
+    """Return the file as data; `source.kind` filled in, relative paths resolved against the file's own directory. `sample`: the place
+    of a sample.
 
     Raises: ConfigError.
     """
@@ -51,7 +52,7 @@ def _toml_place(message: str, text: str) -> tuple[str, str]:
 
 
 SERVER_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key", "public_key")
-"""Of a section that names a server that we log in to."""
+"""The path keys of a section that names a server that the relay logs in to."""
 _PATH_KEYS: Final = {
     "source": ("path", "password_file", *SERVER_FILES),
     "archive": ("dir",),
@@ -60,11 +61,11 @@ _PATH_KEYS: Final = {
     "account": ("password_file",),
 }
 _ARCHIVE_PATH_KEYS: Final = {"bucket": ("secret_key_file", "credentials_file"), "encryption": ("file",)}
-"""Of sections in [archive]."""
+"""The path keys of sections in [archive]."""
 
 
 def _resolve_paths(data: dict[str, Any], base: Path) -> None:
-    """Makes relative paths absolute: a service's working directory is no place to depend on."""
+    """Make relative paths absolute: a service's working directory is nothing to depend on."""
     for name, keys in _PATH_KEYS.items():
         value = data.get(name)
         for section in value if isinstance(value, list) else [value]:
@@ -87,7 +88,7 @@ def _resolve_paths(data: dict[str, Any], base: Path) -> None:
 
 
 def accounts_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The [[account]] sections that are sections, each with the key that a message names it by."""
+    """Yield the [[account]] sections that are sections, each with the key that a message names it by."""
     accounts = data.get("account")
     for number, account in enumerate(accounts if isinstance(accounts, list) else (), start=1):
         if isinstance(account, dict):
@@ -95,7 +96,7 @@ def accounts_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def views_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The [[view]] sections that are sections, each with the key that a message names it by."""
+    """Yield the [[view]] sections that are sections, each with the key that a message names it by."""
     views = data.get("view")
     for number, view in enumerate(views if isinstance(views, list) else (), start=1):
         if isinstance(view, dict):

@@ -1,4 +1,4 @@
-"""`[[view]]`, and the accounts that are served one: what does not go together; on the raw text."""
+"""`[[view]]`, and the accounts that are served one: settings that contradict each other; on the raw text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ from relay.view.rules.settings import TARGETS
 
 
 def check_views(data: Mapping[str, Any], findings: Findings) -> None:
-    """Names that stand twice or for nothing, uuids that mean nothing or are not sure, what no replica would read."""
+    """Find names that occur twice or refer to nothing, uuids that mean nothing or are uncertain, what no replica would read."""
     first: dict[str, str] = {}
     for key, view in views_in(data):
         name = view.get("name")
         if isinstance(name, str):
-            # Directories of one name but for the case are one directory on some disks.
+            # Directories whose names differ only in case are one directory on some disks.
             if name.lower() in first:
                 what = f'"{name}" is also {first[name.lower()]}, and would have the same directory'
                 findings.problem(f"{key}.name", what, "Give each view a name of its own")

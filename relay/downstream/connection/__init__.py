@@ -1,1 +1,1 @@
-"""A replica's or client's connection: socket, TLS, login, statements, its lines of log."""
+"""The connection of a replica or client: its socket, TLS, login, statements and log lines."""

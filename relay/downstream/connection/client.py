@@ -1,4 +1,4 @@
-"""Who is at the other end of one connection: what it has said of itself, and what it asked for."""
+"""The client at the other end of one connection: what it reported and what it requested."""
 
 import asyncio
 from typing import Any, Final
@@ -28,28 +28,28 @@ class Client:
 
     def __init__(self) -> None:
         self.machine: SourceSide | None = None
-        """What the client says is read by; None: it was not greeted."""
+        """The protocol machine that reads what the client sends; None: it was not greeted."""
         self.connection_id = 0
         self.address = ""
         self.host = ""
         """The peer's address without its port."""
         self.registered: RegisterSlave | None = None
-        """What it said of itself as a replica."""
+        """The registration that it sent as a replica."""
         self.server_id = 0
         """The server_id of the replica; 0 when it did not say."""
         self.request_number = 0
         """The number of its newest dump request; later requests, of any connection, have greater ones."""
         self.requested_position: tuple[str, int] | None = None
-        """Where its newest dump request was to begin."""
+        """The position at which its newest dump request asked to begin."""
         self.last_heard_at = self.dump_began_at = asyncio.get_running_loop().time()
 
     def registers(self, replica: RegisterSlave) -> None:
-        """It says that it is a replica."""
+        """Note that it registers as a replica."""
         self.server_id = replica.server_id
         self.registered = replica
 
     def requests_dump(self, command: BinlogDump | BinlogDumpGtid, number: int) -> DumpRequest:
-        """It asks for a stream: the request, with what it has said before. number: of the request."""
+        """Return the request for a stream, with what the client has sent before. number: of the request."""
         machine = self.machine
         assert machine is not None
         self.server_id = command.server_id
@@ -77,27 +77,27 @@ class Client:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the account may change the relay by statements."""
+        """True if the account may change the relay by statements."""
         return self.machine is not None and self.machine.account is not None and self.machine.account.admin
 
     @property
     def says_it_is_a_replica(self) -> bool:
-        """Whether it says so at its login. MariaDB's replicas do not."""
+        """True if the client says at its login that it is a replica. MariaDB's replicas do not."""
         return self.machine is not None and self.machine.session.attributes.get(_ROLE) == _REPLICA_ROLE
 
     @property
     def is_replica_before_source(self) -> bool:
-        """Whether it says at its login that it is a replica, while nothing is known of the source.
+        """True if the client says at its login that it is a replica, while nothing is known of the source.
 
-        What it asks next (server_id, GTID mode) decides whether it stops for good: it is sent away before, and comes again.
-        MariaDB's replicas do not say it; they are sent away when they ask for the server_id.
+        The answers to its next queries (server_id, GTID mode) decide whether it stops for good, so it is disconnected before, and it
+        reconnects. MariaDB's replicas do not say it; they are disconnected when they ask for the server_id.
         """
         is_unreached = self.machine is not None and self.machine.session.facts.unreached is not None
         return is_unreached and self.says_it_is_a_replica
 
     @property
     def replica_uuid(self) -> str:
-        """`@slave_uuid`, cut to the 36 characters a uuid has; empty for replicas without one."""
+        """`@slave_uuid`, cut to the 36 characters of a uuid; empty for replicas without one."""
         if self.machine is None:
             return ""
         value = variable(self.machine.session.user_variables, "replica_uuid", "slave_uuid")
@@ -106,12 +106,14 @@ class Client:
 
     @property
     def waits_for_position(self) -> bool:
-        """Whether a dump was asked for and is not decided."""
+        """True if a dump was requested and is not decided yet."""
         return self.machine is not None and self.machine.state is State.DUMP_REQUESTED
 
     def status(self, archive: Archive, dump: Dump | None, acknowledgements: Acknowledgements | None) -> ClientStatus:
-        """As it is now. dump, acknowledgements: of the stream that it gets; its newest position and time are in there."""
-        # Made once: a list of 500 connections is made on the event loop.
+        """Return the current status. dump, acknowledgements: of the stream that it receives; they supply its newest position and
+        time.
+        """
+        # Built once: a list of 500 connections is built on the event loop.
         facts: dict[str, Any] = {
             "connection_id": self.connection_id,
             "address": self.address,
@@ -160,6 +162,6 @@ def _of_stream(archive: Archive, dump: Dump, acknowledgements: Acknowledgements 
 
 
 def _is_at_end(dump: Dump, newest: Generation) -> bool:
-    """Whether it has sent all there is; of a Rotate that ends the newest file, that waits for the next one."""
+    """Return whether everything was sent; a Rotate that ends the newest file waits for the next one and is not counted."""
     end = newest.end
     return dump.generation is newest and end is not None and dump.position.file == end.file and dump.has_sent_all

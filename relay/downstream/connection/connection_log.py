@@ -1,4 +1,4 @@
-"""What the log says of one connection."""
+"""The log lines about one connection."""
 
 from typing import Final
 
@@ -17,14 +17,14 @@ from relay.downstream.request.refusal import shown_name
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.dump import Dump
 
-# Of what a client says of itself.
+# The limit for texts that the client supplies.
 _SHOWN_CHARACTERS: Final = 100
 
 
 class ConnectionLog:
-    """Writes the lines of one connection, which are about `client`, each with what tells it from other connections.
+    """Writes the log lines of one connection, which is described by `client`, each with the fields that identify it.
 
-    `bounds`: how many are written of one account, and of all that have not logged in. What a fault of ours causes is always written.
+    `bounds`: limits the lines of each account, and those of all sessions that have not logged in. Internal faults are always logged.
     """
 
     def __init__(self, client: Client, bounds: LineBounds) -> None:
@@ -34,28 +34,28 @@ class ConnectionLog:
     # --- coming and going -------------------------------------------------------------------------------------------
 
     def refused(self, error: AnsweredError) -> None:
-        """It gets `error` instead of a greeting."""
+        """Log that it receives `error` instead of a greeting."""
         self._log = self._log.bind(replica_address=self._client.address)
         if error.number == ErrorCode.ER_HOST_IS_BLOCKED:
-            # A blocked address was named when the block began; it may come a thousand times a second.
+            # A blocked address was logged when the block began; it may come a thousand times a second.
             self._log.debug("connection_refused", reason=error.what)
         else:
             self._log.warning("connection_refused", reason=error.what)
 
     def greeted(self) -> None:
-        """From now on its lines have its number."""
+        """Add the connection's number to all later lines."""
         self._log = self._log.bind(connection_id=self._client.connection_id, replica_address=self._client.address)
 
     def sent_away_before_login(self) -> None:
-        """It is closed: its address has most connections that have not logged in, and there are too many."""
+        """Log that it is closed because its address has most connections that have not logged in, and there are too many."""
         self._log.warning("stranger_sent_away", note="listen.max_unauthenticated")
 
     def evicted(self, newcomer: str) -> None:
-        """It had logged in, and is closed as its account has most connections. newcomer: the user that gets its place."""
+        """Log that it had logged in and is closed because its account has most connections. newcomer: the user that gets its place."""
         self._log.warning("connection_evicted", user=self._client.user, newcomer=newcomer)
 
     def happened(self, event: Event) -> None:
-        """What the protocol machine tells of it; nothing of what is no news."""
+        """Log an event of the protocol machine, if it is worth a line."""
         user = self._client.user
         if isinstance(event, LoggedIn):
             self._logged_in(event)
@@ -82,7 +82,7 @@ class ConnectionLog:
 
     def _broke_rules(self, error: PeerError) -> None:
         if error.number == ErrorCode.ER_ACCESS_DENIED_ERROR:
-            return  # told as a refused login
+            return  # logged as a refused login
         fields: dict[str, object] = {"number": int(error.number), "reason": error.what}
         if self._client.user:
             self._log.warning("connection_ended", user=self._client.user, **fields)
@@ -90,7 +90,7 @@ class ConnectionLog:
             self._log.warning("connection_ended", user="", **fields)
 
     def memory_exceeded(self, error: AnsweredError, held_bytes: int) -> None:
-        """It is ended for what it makes the relay hold in memory."""
+        """Log that it is ended for the memory that it makes the relay hold."""
         self._log.warning(
             "memory_budget_exceeded",
             user=self._client.user,
@@ -101,17 +101,17 @@ class ConnectionLog:
         )
 
     def closed(self) -> None:
-        """It ended without a stream."""
+        """Log that it ended without a stream."""
         self._log.debug("connection_closed", user=self._client.user)
 
     def killed(self, connection_id: int, user: str) -> None:
-        """It has ended the connection with this number, of this user."""
+        """Log that it has ended the connection with this number, of this user."""
         self._log.info(
             "connection_killed", killed_connection_id=connection_id, user=self._client.user, killed_user=user
         )
 
     def shares(self, event: str, others: list[Client], advice: str) -> None:
-        """Its stream begins while others, connected, say that they are the same."""
+        """Log that its stream begins while others are connected that report the same identity."""
         self._log.warning(
             event,
             user=self._client.user,
@@ -127,23 +127,23 @@ class ConnectionLog:
     # --- its streams ------------------------------------------------------------------------------------------------
 
     def dump_started(self, described: dict[str, object]) -> None:
-        """described: how."""
+        """Log that its stream starts. described: the fields of the line."""
         self._log.info("dump_started", **self._replica(), **described)
 
     def dump_refused(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
-        """Its request is answered with `error`."""
+        """Log that its request is answered with `error`."""
         reason = error.what
         self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(command))
 
     def dump_dropped(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
-        """Its client library asked without the replica's set-up: the connection ends, and the replica comes with its own."""
+        """Log that its client library asked without the replica's set-up: the connection ends, and the replica reconnects."""
         reason = f"closed without a word, as nothing was said before the request; else it would be: {error.what}"
         self._log.info("dump_not_begun", **self._replica(), **_place(command), reason=reason)
 
     def dump_not_begun(self, requested: tuple[str, int], archive_end: Position | None) -> None:
-        """It left while its request was looked at.
+        """Log that it disconnected while its request was being checked.
 
-        Its slave_net_timeout may be shorter than the wait: it would come again for ever, and never be told why.
+        Its slave_net_timeout may be shorter than the wait: it would reconnect for ever and never get the reason.
         """
         self._log.info(
             "dump_not_begun",
@@ -155,11 +155,11 @@ class ConnectionLog:
         )
 
     def dump_ended(self, dump: Dump, acknowledgements: Acknowledgements | None, reason: str) -> None:
-        """Its stream is over, by what itself or an operator did."""
+        """Log that its stream ended, by its own action or an operator's."""
         self._log.info("dump_ended", **self._stream(dump, acknowledgements, reason))
 
     def dump_stopped(self, dump: Dump, acknowledgements: Acknowledgements | None, reason: str) -> None:
-        """Its stream cannot go on."""
+        """Log that its stream cannot continue."""
         self._log.warning("dump_stopped", **self._stream(dump, acknowledgements, reason))
 
     def _replica(self) -> dict[str, object]:
@@ -182,23 +182,23 @@ class ConnectionLog:
     # --- faults -----------------------------------------------------------------------------------------------------
 
     def tls_broken(self, reason: str) -> None:
-        """Its TLS broke in the middle of a stream."""
+        """Log that its TLS broke in the middle of a stream."""
         self._log.warning("tls_broken", user=self._client.user, reason=reason)
 
     def broken_off(self, fault: Exception) -> None:
-        """It is ended for a fault of ours, which has been told in full."""
+        """Log that it is ended for an internal fault, which has been logged in full."""
         self._log.warning("connection_broken_off", user=self._client.user, why=type(fault).__name__)
 
     def login_check_failed(self) -> None:
-        """For a handler of the exception: of ours."""
+        """Log an internal fault; for an exception handler."""
         self._log.exception("login_check_failed")
 
     def statement_failed(self, request: Request) -> None:
-        """For a handler of the exception: of ours."""
+        """Log an internal fault; for an exception handler."""
         self._log.exception("statement_failed", user=self._client.user, request=repr(request))
 
     def dump_request_failed(self, command: BinlogDump | BinlogDumpGtid) -> None:
-        """For a handler of the exception: of ours."""
+        """Log an internal fault; for an exception handler."""
         self._log.exception("dump_request_failed", **_place(command), **self._replica())
 
 

@@ -1,4 +1,4 @@
-"""What one connection makes the relay hold in memory, as the budget counts it."""
+"""The memory that one connection makes the relay hold, as the budget counts it."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from relay.fairness.address_group import address_group
 from relay.process.memory_budget import MemoryBudget
 
 _STRANGER = ""
-"""The account, as the budget has it, of who has not logged in."""
+"""The account under which the budget counts clients that have not logged in."""
 
 
 class ConnectionMemory:
-    """From its greeting to `close`. transport: of its socket. let_go: ends the connection, as others need its memory."""
+    """Counts from the greeting to `close`. transport: of its socket. let_go: ends the connection when others need its memory."""
 
     def __init__(
         self, budget: MemoryBudget, client: Client, transport: asyncio.Transport, let_go: Callable[[], None]
@@ -24,45 +24,45 @@ class ConnectionMemory:
         self._client = client
         self._transport = transport
         self._request_bytes = 0
-        """Of the GTID set of its dump request, which the stream keeps."""
+        """The size of the GTID set of its dump request, which the stream keeps."""
         self._budget = budget
         self._holder = budget.open((_STRANGER, address_group(client.host)), self._measure, let_go)
 
     @property
     def held_bytes(self) -> int:
-        """What it was counted for last."""
+        """The bytes that were counted last."""
         return self._holder.held_bytes
 
     @property
     def is_tight(self) -> bool:
-        """Whether no more than needed should be read at once."""
+        """True if no more than needed should be read at once."""
         return self._budget.is_tight
 
     def logged_in(self) -> None:
-        """It is counted for its account from now on."""
+        """Count it for its account from now on."""
         self._holder.owner = (self._client.user, address_group(self._client.host))
 
     def requested(self, command: BinlogDump | BinlogDumpGtid) -> None:
-        """It asks for a stream."""
+        """Count the memory of its request for a stream."""
         self._request_bytes = decoded_bytes(command.held) if isinstance(command, BinlogDumpGtid) else 0
 
     def dump_ended(self) -> None:
-        """The stream is over, and what it kept is forgotten."""
+        """Forget the memory of the stream, which has ended."""
         self._request_bytes = 0
 
     def changed(self) -> None:
-        """It may hold more or less."""
+        """Count it again: it may hold more or less."""
         self._holder.holds(self._measure())
 
     def close(self) -> None:
-        """The connection is over."""
+        """Stop counting: the connection has ended."""
         self._holder.close()
 
     def refusal(self) -> PeerError:
-        """What a client is told whose connection ends for what it holds.
+        """Return the error for a client whose connection ends for the memory that it holds.
 
-        A replica that is told 1041 stops until somebody acts, one that is told 1105 comes again. Source: MySQL 9.7
-        `rpl_replica.cc (handle_slave_io)`.
+        A replica that gets 1041 stops until an operator acts; one that gets 1105 reconnects. Source: MySQL 9.7 `rpl_replica.cc
+        (handle_slave_io)`.
         """
         facts, machine = self._budget.facts(), self._client.machine
         text = (

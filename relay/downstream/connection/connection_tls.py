@@ -13,16 +13,16 @@ from relay.process.tls_transport import TlsTransport, tls_trouble
 
 
 class TlsBroken(RelayError):
-    """What came is no TLS, or no handshake that was agreed on. Its text is for the log: to the peer TLS has said it."""
+    """The received bytes are no TLS, or no handshake was agreed on. The text is for the log: TLS has reported it to the peer."""
 
 
 class ConnectionTls:
-    """Answers the client's handshake, in threads, then is what the connection writes to and reads from.
+    """Answers the client's handshake, in threads, and then carries what the connection writes and reads.
 
-    transport: the socket's. offered: what the greeting promised: a reload meanwhile changes nothing. received: what came
-    behind the request: from there on everything is TLS. secured: called once, later, with what protects the connection, or
-    with why nothing does; not after `drop`. more: called where more has come than is decrypted at once: `received(b"")`
-    has the rest. on_fault: called with an exception that nobody foresaw.
+    transport: the socket's. offered: the context of the greeting, which a reload in the meantime does not change. received: the bytes
+    that came after the request; everything from there on is TLS. secured: called once, later, with the channel that protects the
+    connection, or with the reason why nothing does; not after `drop`. more: called when more has arrived than is decrypted at once:
+    `received(b"")` returns the rest. on_fault: called with an unforeseen exception.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ConnectionTls:
         self._secured(self, outcome)
 
     def received(self, data: memoryview | bytes) -> bytes:
-        """Takes bytes of the socket; gives what is inside of them. During the handshake, nothing. Raises: TlsBroken."""
+        """Take bytes of the socket and return the decrypted bytes; during the handshake, none. Raises: TlsBroken."""
         try:
             return self.transport.received(data)
         except ssl.SSLError as error:
@@ -61,9 +61,9 @@ class ConnectionTls:
 
     @property
     def peer_said_goodbye(self) -> bool:
-        """Whether nothing more comes from the peer, by its own word."""
+        """True if the peer has announced that it sends nothing more."""
         return self.transport.peer_said_goodbye
 
     def drop(self) -> None:
-        """Ends the handshake, if it goes on: the connection is gone."""
+        """End the handshake, if it is running: the connection has ended."""
         self._handshake.cancel()

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 
 class Deadline:
-    """Calls `passed()` once a deadline may have passed; that sets the next one. Times are the event loop's seconds.
+    """Calls `passed()` once a deadline may have passed; `passed` sets the next one. Times are the event loop's seconds.
 
-    A deadline that moves on leaves the timer as it is: it fires at the old time, and whoever is called looks again. So a
-    busy connection does not make a timer for each of its commands.
+    A deadline that moves later leaves the timer as it is: it fires at the old time, and the function that is called checks again. So
+    a busy connection does not create a timer for each of its commands.
     """
 
     def __init__(self, passed: Callable[[], None]) -> None:
@@ -16,10 +16,10 @@ class Deadline:
         self._passed: Callable[[], None] | None = passed
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        """What the timer was set to; its own `when()` may be a millisecond later, to which uvloop rounds."""
+        """The time that the timer was set to; its own `when()` may be a millisecond later because uvloop rounds."""
 
     def set(self, deadline: float | None) -> None:
-        """The deadline as it is now; None: there is none, and what was set may still fire."""
+        """Set the current deadline; None: there is none, and the one that was set before may still fire."""
         if deadline is None or (self._timer is not None and self._due <= deadline):
             return
         self.cancel()
@@ -27,13 +27,13 @@ class Deadline:
         self._timer = self._loop.call_at(deadline, self._fire)
 
     def cancel(self) -> None:
-        """Watches nothing any more."""
+        """Stop watching."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def forget(self) -> None:
-        """Watches nothing, and knows nobody to call any more."""
+        """Stop watching and drop the callback."""
         self.cancel()
         self._passed = None
 

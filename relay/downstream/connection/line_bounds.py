@@ -1,4 +1,4 @@
-"""How much is logged about connections: a stranger can connect, and an account ask, as often as it likes."""
+"""The bounds of what is logged about connections: a stranger can connect, and an account can ask, as often as it likes."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,8 +18,9 @@ class LineBounds:
         self._windows: dict[str, _MinuteOfLines] = {}
 
     def left_out(self, now: float, user: str = "") -> int | None:
-        """Before a line: how many of this account (without a name: of strangers) were left out since the last one; None: this one is
-        to be left out too."""
+        """Return, before a line, how many lines of this account (without a name: of strangers) were left out since the last one;
+        None: leave out this one too.
+        """
         window = self._windows.setdefault(user, _MinuteOfLines())
         if now >= window.began_at + _WINDOW_S:
             window.began_at, window.lines = now, 0
@@ -32,7 +33,9 @@ class LineBounds:
 
 
 class BoundedLogger:
-    """A logger whose lines are bounded. user(): whose they are. What is for debugging, and faults of ours, are always written."""
+    """A logger whose lines are bounded. user(): the account that they are counted for. Debug lines and internal faults are always
+    written.
+    """
 
     def __init__(self, logger: structlog.stdlib.BoundLogger, bounds: LineBounds, user: Callable[[], str]) -> None:
         self._logger = logger
@@ -43,15 +46,15 @@ class BoundedLogger:
         self.exception = logger.exception
 
     def bind(self, **fields: object) -> Self:
-        """One that writes these fields, too."""
+        """Return a logger that writes these fields, too."""
         return type(self)(self._logger.bind(**fields), self._bounds, self._user)
 
     def info(self, event: str, **fields: object) -> None:
-        """A line at level info."""
+        """Write a line at level info."""
         self._write(self._logger.info, event, fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        """A line at level warning."""
+        """Write a line at level warning."""
         self._write(self._logger.warning, event, fields)
 
     def _write(self, write: Callable[..., object], event: str, fields: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""What keeps passwords from being guessed: answers that come later after each failure, then no answers for a while."""
+"""The defence against guessed passwords: answers that are delayed more after each failure, then no answers for a while."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -8,20 +8,20 @@ from protocol.errors import AnsweredError, ErrorCode
 from protocol.source_side.connection_terms import Ruling
 from relay.fairness.address_group import address_group
 
-# Of one address; the first guess is free, people mistype.
+# The delay for one address; the first guess is free, because people mistype.
 _FIRST_HOLD_S: Final = 0.1
 _LONGEST_HOLD_S: Final = 2.0
 # A replica with an old password comes once a minute, and for days.
 _FORGOTTEN_AFTER_S: Final = 600.0
 _MAX_ADDRESSES: Final = 10_000
-# Of one address, with a count of its own each; the rest share one.
+# The users of one address that have counts of their own; the rest share one.
 _MAX_USERS: Final = 8
 
 
 @dataclass(slots=True)
 class _Failures:
     by_user: dict[int | None, int] = field(default_factory=dict)
-    """By the hash of the user's name, which may be long; None: of users beyond the first few."""
+    """The counts by the hash of the user's name, which may be long; None: of users beyond the first few."""
     last_at: float = 0.0
     blocked_until: float = 0.0
 
@@ -38,11 +38,11 @@ class _Failures:
 
 
 class LoginGuard:
-    """Failed logins by address. Times are those of one monotonic clock, in seconds.
+    """Counts failed logins by address. Times are those of one monotonic clock, in seconds.
 
-    An address is blocked for `block_s` after `max_failures` refused logins in a row; 0: never. Only refused logins count:
-    a balancer that connects to see whether somebody listens is no guesser. Who is logged in stays. A right password makes
-    the failures of its own user forgotten: whoever has one account could guess another's password without end.
+    An address is blocked for `block_s` after `max_failures` refused logins in a row; 0: never. Only refused logins count: a balancer
+    that connects as a health check is no guesser. Logged-in sessions stay. A right password forgets the failures of its own user
+    only: an owner of one account could otherwise guess another's password without end.
     """
 
     def __init__(self, max_failures: int, block_s: float) -> None:
@@ -50,14 +50,14 @@ class LoginGuard:
         self.block_s = block_s
         # The oldest failure first; memory is bounded by forgetting it.
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
-        # Where somebody has logged in, the latest last.
+        # The addresses with a successful login, the latest last.
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._failures)
 
     def refusal(self, address: str, now: float) -> AnsweredError | None:
-        """The error for a connection from a blocked address, in a server's words."""
+        """Return the error for a connection from a blocked address, in a server's words."""
         failures = self._failures.get(address_group(address))
         if failures is None or now >= failures.blocked_until:
             return None
@@ -65,12 +65,13 @@ class LoginGuard:
         return AnsweredError(ErrorCode.ER_HOST_IS_BLOCKED, text)
 
     def knows(self, address: str) -> bool:
-        """Whether somebody has logged in from there."""
+        """Return whether a login from there has succeeded."""
         return address_group(address) in self._known
 
     def rule(self, address: str, now: float, *, user: str, accepted: bool) -> Ruling:
-        """Counts a verdict. A right password is answered as late as a wrong one, or the delay would tell them apart;
-        while the address is blocked, it is refused too: its connections may have been opened before."""
+        """Count a verdict. A right password is answered as late as a wrong one, or the delay would reveal it; while the address is
+        blocked, it is refused too: its connections may have been opened before.
+        """
         key = address_group(address)
         failures = self._failures.get(key)
         if failures is not None and failures.blocked_until <= now and self._is_over(failures, now):
@@ -102,11 +103,11 @@ class LoginGuard:
         return Ruling(hold_s)
 
     def _is_over(self, failures: _Failures, now: float) -> bool:
-        """A block that has ended, or failures of long ago."""
+        """Return whether the block has ended, or the failures are old."""
         return failures.blocked_until > 0 or now >= failures.last_at + _FORGOTTEN_AFTER_S
 
     def forget(self) -> None:
-        """Unblocks everybody: FLUSH HOSTS."""
+        """Unblock every address: FLUSH HOSTS."""
         self._failures.clear()
 
 

@@ -1,4 +1,4 @@
-"""What the system knows of a replica's socket: whether the peer is alive, whether it has ended its side, what it has not read."""
+"""The system's facts about a replica's socket: whether the peer is alive, whether it has ended its side, what it has not read."""
 
 import contextlib
 import fcntl
@@ -14,14 +14,14 @@ _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (soc
 
 
 class PeerSocket:
-    """The socket to one peer; `sock` None: there is none to ask, and nothing is known."""
+    """The socket to one peer. `sock` None: there is none, and nothing is known."""
 
     def __init__(self, sock: socket.socket | None) -> None:
         self._sock = sock
         self._widest_window = 0
 
     def keep_alive(self) -> None:
-        """Makes the system notice a peer that is gone without a word."""
+        """Make the system notice a peer that disappeared without closing."""
         if self._sock is None:
             return
         with contextlib.suppress(OSError):
@@ -30,10 +30,10 @@ class PeerSocket:
                 self._sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def unread_bytes(self) -> int | None:
-        """What the peer's system has not acknowledged, and what the replica has not taken from there; None: not known.
+        """Return the bytes that the peer's system has not acknowledged plus those that the replica has not read there; None: unknown.
 
-        The latter is how much narrower the window is that the peer offers than the widest one it has offered. Source:
-        Linux `struct tcp_info`, tcpi_snd_wnd (since 5.4; None before).
+        The latter is the difference between the widest window that the peer has offered and its present one. Source: Linux `struct
+        tcp_info`, tcpi_snd_wnd (since 5.4; None before).
         """
         facts = self._tcp_info()
         if len(facts) < _TCP_INFO_BYTES or self._sock is None:
@@ -48,12 +48,12 @@ class PeerSocket:
 
     @property
     def peer_ended_cleanly(self) -> bool:
-        """Whether the peer has ended its side, and has not reset the connection since. Source: as above, tcpi_state."""
+        """True if the peer has ended its side, and has not reset the connection since. Source: as above, tcpi_state."""
         facts = self._tcp_info()
         return bool(facts) and facts[0] == _TCP_CLOSE_WAIT
 
     def _tcp_info(self) -> bytes:
-        """Empty where it cannot be asked."""
+        """Return the system's `struct tcp_info`, or nothing if it is not available."""
         try:
             return (
                 b""

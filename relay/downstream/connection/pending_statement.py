@@ -13,10 +13,10 @@ Answered = Callable[[GivenAnswer | AnsweredError], None]
 
 
 class PendingStatement:
-    """One statement, from being asked to its answer. Made on the event loop, where it begins at once.
+    """One statement, from its request to its answer. It is created on the event loop and begins at once.
 
-    find: finds the answer, or raises AnsweredError for the client. answered: called once, later, with what the client is
-    told whatever happens; never after `drop`. on_fault: called with an exception out of `answered`.
+    find: finds the answer, or raises AnsweredError for the client. answered: called once, later, with the answer for the client,
+    whatever happens; never after `drop`. on_fault: called with an exception out of `answered`.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class PendingStatement:
         self._task = begin_task(self._run(answered), "answering a statement", on_fault)
 
     def interrupt(self) -> None:
-        """Ends it if it only shows something; the client is told. What changes something goes on to its end."""
+        """End it, and answer the client, if it only shows something. A statement that changes something runs to its end."""
         if self._request.privilege or self._is_interrupted:
             return
         self._is_interrupted = True
@@ -43,7 +43,7 @@ class PendingStatement:
             self._task.cancel()
 
     def drop(self) -> None:
-        """Ends it in silence: nobody is left to be told."""
+        """End it without an answer: the client has disconnected."""
         self._is_interrupted = False
         self._task.cancel()
 
@@ -59,7 +59,7 @@ class PendingStatement:
                 raise
             answer = _interrupted()
         except Exception:
-            # A bug of ours must not leave the client waiting without an answer.
+            # An internal fault must not leave the client waiting without an answer.
             self._log.statement_failed(self._request)
             answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
         answered(answer)

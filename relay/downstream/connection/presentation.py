@@ -1,4 +1,4 @@
-"""As whom the relay shows itself to replicas, and which replicas cannot be told from somebody else."""
+"""The identity that the relay shows to replicas, and the replicas whose ids collide with others."""
 
 import socket
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from relay.archive.generation import Generation
 from relay.downstream.request.refusal import refusal
 
 NEUTRAL_VERSION: Final = "5.7.44-binlog-relay"
-"""What clients are greeted with before the source was reached for the first time, where relay.toml names no version."""
+"""The version in the greeting before the source was reached for the first time, if relay.toml names no version."""
 
 PresentAs = Literal["source", "relay"]
 
 
 def source_facts(generation: Generation) -> SourceFacts | None:
-    """The source itself; None while nothing is known of it.
+    """Return the facts of the source itself; None while nothing is known of it.
 
-    The newest file says whether there are checksums; without an identity (binlogs of a source that is gone) it also
-    says who wrote it.
+    The newest file says whether there are checksums; without an identity (binlogs of a source that no longer exists) it also says who
+    wrote it.
     """
     newest = generation.files[-1] if generation.files else None
     checksum: Literal["CRC32", "NONE"] = "CRC32" if newest is not None and newest.checksum else "NONE"
@@ -36,7 +36,7 @@ def source_facts(generation: Generation) -> SourceFacts | None:
 
 
 def located(facts: SourceFacts, generation: Generation, port: int) -> SourceFacts:
-    """With where the relay is and keeps its files: what monitors ask for by @@hostname, @@port and @@datadir."""
+    """Return the facts with the relay's host, port and data directory, which monitors read as @@hostname, @@port and @@datadir."""
     facts = replace(facts, hostname=socket.gethostname(), port=port)
     newest = generation.files[-1] if generation.files else None
     if newest is None:
@@ -47,9 +47,9 @@ def located(facts: SourceFacts, generation: Generation, port: int) -> SourceFact
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """What replicas are shown. `server_id`, `server_uuid`: the relay's own; None where it has none.
+    """The facts that replicas are shown. `server_id`, `server_uuid`: the relay's own; None: it has none.
 
-    `present_as`: whose ids are shown. `version`: instead of the source's. `semi_sync`: acknowledgements are asked for.
+    `present_as`: whose ids are shown. `version`: instead of the source's. `semi_sync`: acknowledgements are requested.
     """
 
     present_as: PresentAs = "source"
@@ -59,7 +59,7 @@ class Presentation:
     semi_sync: bool = False
 
     def facts(self, source: SourceFacts) -> SourceFacts:
-        """The source as replicas are to see it."""
+        """Return the source's facts as replicas are shown them."""
         shown = replace(source, semi_sync=self.semi_sync)
         if self.version is not None:
             shown = replace(shown, version=plain_version(self.version))
@@ -68,16 +68,16 @@ class Presentation:
         return shown
 
     def facts_before_source(self, unreached: Callable[[], str]) -> SourceFacts:
-        """What people and monitors see while nothing is known of the source. unreached: why, as one sentence."""
+        """Return the facts for people and monitors while nothing is known of the source. unreached: the reason, as one sentence."""
         version = plain_version(self.version or NEUTRAL_VERSION)
         flavour: Literal["mysql", "mariadb"] = "mariadb" if "mariadb" in version.lower() else "mysql"
         return SourceFacts(flavour, version, 0, unreached=unreached)
 
     def check_replica(self, source: SourceFacts, server_id: int, server_uuid: str) -> None:
-        """Refuses a replica that has the ids of the source, or of the relay. Raises: PositionRefused (1236).
+        """Refuse a replica that has the ids of the source, or of the relay. Raises: PositionRefused (1236).
 
-        A replica leaves out events that carry its own server_id: behind a source with the same one it would do so with
-        all of them and say nothing. It looks at the id of the server it is connected to, which may be the relay's.
+        A replica leaves out events that carry its own server_id: under a source with the same one it would silently leave out all of
+        them. It compares the id of the server that it is connected to, which may be the relay's.
         """
         advice = "Give each server a server_id of its own"
         if server_id == source.server_id:

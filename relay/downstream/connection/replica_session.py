@@ -1,4 +1,4 @@
-"""One replica's connection: bytes from the socket to the protocol machine and back, and the order of what they ask for."""
+"""One replica's connection: the bytes between the socket and the protocol machine, and the order of the work that they request."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ from relay.process.memory_budget import MemoryBudget
 # After so many buffers from one client the others get their turn.
 _FULL_READS_A_TURN: Final = 4
 _LINGER_S: Final = 1.0
-# A replica's receiving thread that was told to stop closes its socket within this time.
+# A replica's receiving thread that was stopped closes its socket within this time.
 _RESET_SHOWS_S: Final = 2.0
 _REQUEST_NUMBERS: Final = itertools.count(1)
 _WHY_NO_GREETING: Final[dict[int, str]] = {
@@ -69,23 +69,23 @@ _WHY_NO_GREETING: Final[dict[int, str]] = {
 
 
 class StatementAnswers(Protocol):
-    """Answers what people and monitors ask of the running relay."""
+    """Answers the queries that people and monitors send to the running relay."""
 
     async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
-        """The answer. Raises: StatementRefused."""
+        """Return the answer. Raises: StatementRefused."""
 
 
 class SessionArchive(AdmissionHost, Protocol):
-    """What a session is served."""
+    """The archive that a session is served."""
 
     console: StatementAnswers | None
 
     def leave_edge(self, dump: Dump) -> None:
-        """`dump` has ended."""
+        """Note that `dump` has ended."""
 
 
 class SessionHost(Protocol):
-    """What the sessions of one server share."""
+    """The parts that the sessions of one server share."""
 
     input_view: memoryview
     accounts: Accounts
@@ -101,25 +101,25 @@ class SessionHost(Protocol):
 
     @property
     def mirror(self) -> SessionArchive:
-        """What a session is served whose account says nothing else."""
+        """The archive that a session is served if its account names no view."""
 
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
-        """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
+        """Count a new connection. Return its id and the source's facts, or the error that it is sent instead of a greeting."""
 
     def rule_login(self, session: "Session", user: str, account: Account | None) -> Ruling:
-        """A verdict on a login as `user`: counted, when it may be told, and what the account is served from then on."""
+        """Count a verdict on a login as `user`. Return when it may be sent, and what the account is served from then on."""
 
     def turn_of(self, session: "Session") -> Turn:
-        """By whose turn threads work for it."""
+        """Return the turn under which threads work for the session."""
 
     def gone(self, session: "Session") -> None:
-        """The connection ended."""
+        """Note that the connection ended."""
 
     async def answer_request(self, session: "Session", request: Request) -> GivenAnswer:
-        """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+        """Answer a request that only the running relay can answer. Raises: AnsweredError, which the client receives."""
 
     def dump_begins(self, session: "Session") -> None:
-        """Ends an older dump of the same replica."""
+        """End an older dump of the same replica."""
 
 
 class Session(asyncio.BufferedProtocol):
@@ -129,11 +129,11 @@ class Session(asyncio.BufferedProtocol):
         self.client = Client()
         self.dump: Dump | None = None
         self.acknowledgements: Acknowledgements | None = None
-        """Of its dump, if the replica is a semi-sync one."""
+        """The acknowledgements of its dump, if the replica is a semi-sync one."""
         self.served = host.mirror
-        """Before its login the mirror, from then on what its account is served."""
+        """The mirror before its login, and then what its account is served."""
         self.answers: StatementAnswers | None = None
-        """Of an account whose view is not open, who answers its statements: it is served nothing. None: as what is served."""
+        """Answers statements of an account whose view is not open and which is served nothing else. None: as `served`."""
         self._host = host
         self._loop = asyncio.get_running_loop()
         self.log = ConnectionLog(self.client, host.line_bounds)
@@ -141,7 +141,7 @@ class Session(asyncio.BufferedProtocol):
         time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
         self._deadline = Deadline(time_passed)
         self._take_back_turn: Callable[[], object] | None = None
-        """While commands wait for a turn."""
+        """Set while commands wait for a turn."""
         self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
         self._statement: PendingStatement | None = None
@@ -152,23 +152,23 @@ class Session(asyncio.BufferedProtocol):
         self._memory: ConnectionMemory | None = None
         self._closed_by_peer = False
         self.leaving: asyncio.Event | None = None
-        """While it is found out what its replica had read when it left; set when that is known."""
+        """Exists while the relay finds out what its replica had read when it disconnected; set when that is known."""
         self._full_reads = 0
-        """How many of its last reads filled the buffer."""
+        """The number of its last reads that filled the buffer."""
         self._counted = (0, 0)
-        """Of its commands and statements, those that are in the traffic."""
+        """Its commands and statements that are counted in the traffic already."""
         self._said_goodbye = False
 
     def status(self) -> ClientStatus:
-        """The connection as it is now."""
+        """Return the current status of the connection."""
         return self.client.status(self.served.archive, self.dump, self.acknowledgements)
 
     # --- transport ------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greets."""
+        """Greet the client."""
         self._transport = cast(asyncio.Transport, transport)
-        # 0: pause_writing then tells that the buffer which was just given is still in use.
+        # 0: pause_writing then reports that the buffer which was just given is still in use.
         self._transport.set_write_buffer_limits(high=0)
         self._peer = PeerSocket(transport.get_extra_info("socket"))
         peer = transport.get_extra_info("peername")
@@ -186,7 +186,7 @@ class Session(asyncio.BufferedProtocol):
         self._memory = ConnectionMemory(self._host.memory, self.client, self._transport, self._let_go)
         self.log.greeted()
         now = self._loop.time()
-        # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
+        # The TLS settings of this moment: a reload between the greeting and the client's request for TLS changes nothing here.
         self._offered_tls = self._host.tls
         self.client.machine = SourceSide(
             connection_id=self.client.connection_id,
@@ -207,15 +207,15 @@ class Session(asyncio.BufferedProtocol):
         self._after([])
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """The server's one input buffer: it is used up before another connection is read."""
+        """Return the server's one input buffer: it is used up before another connection is read."""
         return self._host.input_view
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes came."""
+        """Take the bytes that arrived."""
         self._host.traffic.bytes_received += nbytes
         self.client.last_heard_at = self._loop.time()
-        # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
-        # on meanwhile.
+        # uvloop continues reading at once, up to 32 times, as long as reads fill the buffer. The time cannot bound that: it
+        # passes meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
         most = 1 if self._memory is not None and self._memory.is_tight else _FULL_READS_A_TURN
         if self._full_reads >= most and self._transport is not None:
@@ -228,12 +228,11 @@ class Session(asyncio.BufferedProtocol):
             self._take(self.client.machine, self._host.input_view[:nbytes])
 
     def eof_received(self) -> bool:
-        """The peer is done: so are we.
+        """End the connection, as the peer has ended its side.
 
-        Of a dump at rest it is first found out whether the peer's system had read everything. It sends a reset when it
-        closes a socket with bytes that nobody has read, but a replica's STOP SLAVE shuts its socket down first, which
-        looks like an end with everything read, and closes it when its receiving thread has come to that. A goodbye, of
-        the protocol or of TLS, says nothing about what was read.
+        For a dump at rest, first find out whether the peer's system had read everything. It sends a reset when it closes a socket
+        with unread bytes, but a replica's STOP SLAVE shuts its socket down first, which looks like an end with everything read, and
+        closes it when its receiving thread gets there. A goodbye, of the protocol or of TLS, says nothing about what was read.
         """
         if self.dump is not None and self.dump.is_settled:
             self.dump.silence()
@@ -251,14 +250,14 @@ class Session(asyncio.BufferedProtocol):
         transport.abort()
 
     def pause_writing(self) -> None:
-        """The socket is full. A client that asks without reading the answers is not listened to."""
+        """Note that the socket is full. A client that sends requests without reading the answers is not read any more."""
         self.write_paused = True
         self._count_memory()
         if self.dump is None and self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The socket took everything."""
+        """Continue: the socket took everything."""
         self.write_paused = False
         self._count_memory()
         self._read_on()
@@ -267,7 +266,7 @@ class Session(asyncio.BufferedProtocol):
             self.dump.writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Frees what the connection held."""
+        """Free what the connection held."""
         self._deadline.cancel()
         for task in (self._admission, self._checking):
             if task is not None:
@@ -289,7 +288,7 @@ class Session(asyncio.BufferedProtocol):
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing of what it held waits for the garbage collector: its parts know each other no more."""
+        """Break the references between its parts, so that none of them waits for the garbage collector."""
         if self._memory is not None:
             self._memory.close()
         if self.client.machine is not None:
@@ -303,14 +302,15 @@ class Session(asyncio.BufferedProtocol):
     # --- the machine ----------------------------------------------------------------------------------------------
 
     def _take(self, machine: SourceSide, data: memoryview | bytes) -> None:
-        """What the client said, inside of TLS where there is some."""
+        """Take what the client sent, decrypted if there is TLS."""
         self._after(machine.receive(data, self._loop.time()))
         if machine.holds_unread_commands and self._transport is not None:
             self._transport.pause_reading()
 
     def _schedule_turn(self) -> None:
-        """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers. A replica that
-        acknowledges need not have read all that was written."""
+        """Take commands that were sent ahead a few at a time, and none while the client reads no answers. A replica that acknowledges
+        need not have read all that was written.
+        """
         machine = self.client.machine
         waits = self._take_back_turn is not None or self._waits_for_reader
         if machine is not None and machine.has_more_to_do and not waits:
@@ -326,11 +326,11 @@ class Session(asyncio.BufferedProtocol):
 
     @property
     def _waits_for_reader(self) -> bool:
-        """Whether answers were written that the client has not read."""
+        """True if answers were written that the client has not read."""
         return self.write_paused and self.dump is None
 
     def _after(self, events: list[Event]) -> None:
-        """Does what the machine's events ask for, then sends what it has to say."""
+        """Do what the machine's events request, then send its output."""
         machine = self.client.machine
         transport = self._transport
         if machine is None or transport is None:
@@ -375,7 +375,7 @@ class Session(asyncio.BufferedProtocol):
         if closed is not None:
             self._said_goodbye = closed.error is None
             if self._admission is not None:
-                # It said goodbye, or broke the rules, while its dump request was looked at.
+                # It said goodbye, or broke the rules, while its dump request was being checked.
                 self._admission.cancel()
             if self.dump is not None:
                 self._end_dump(closed.error.what if closed.error else "the replica said goodbye")
@@ -401,7 +401,7 @@ class Session(asyncio.BufferedProtocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """What was waited for is there: the peer is listened to again."""
+        """Read from the peer again, if nothing holds that up any more."""
         transport, machine = self._transport, self.client.machine
         if transport is None or machine is None or transport.is_closing():
             return
@@ -409,8 +409,9 @@ class Session(asyncio.BufferedProtocol):
             transport.resume_reading()
 
     def _close_soon(self) -> None:
-        """Closes when the peer does, or shortly. Closing at once over unread input would reset the connection and take
-        the error away that explains it."""
+        """Close when the peer does, or shortly after. Closing at once with unread input would reset the connection and discard the
+        error that explains it.
+        """
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -419,7 +420,7 @@ class Session(asyncio.BufferedProtocol):
         self._abort_later()
 
     def _abort_later(self) -> None:
-        """A peer that reads nothing any more is not waited for."""
+        """Abort later: a peer that reads nothing any more is not waited for."""
         if self._transport is not None:
             self._loop.call_later(_LINGER_S, self._transport.abort)
 
@@ -430,7 +431,7 @@ class Session(asyncio.BufferedProtocol):
     # --- TLS --------------------------------------------------------------------------------------------------------
 
     def _begin_tls(self, transport: asyncio.Transport, received: bytes) -> None:
-        """From now on what comes is TLS, also before the handshake's task has begun."""
+        """Treat everything from now on as TLS, also before the handshake's task has begun."""
         offered = self._offered_tls
         assert offered is not None, "the machine asks for what the greeting offered"
         with taking(self._host.turn_of(self)):
@@ -438,7 +439,7 @@ class Session(asyncio.BufferedProtocol):
             self._tls = ConnectionTls(transport, offered, received, threads, self._secured, more, self._broken)
 
     def _secured(self, tls: ConnectionTls, outcome: Channel | TlsBroken) -> None:
-        """The handshake is over: TLS is between the socket and the machine, or the connection ends."""
+        """End the handshake: put TLS between the socket and the machine, or end the connection."""
         if isinstance(outcome, TlsBroken):
             self._tls_failed(outcome)
             return
@@ -447,7 +448,7 @@ class Session(asyncio.BufferedProtocol):
             return
         self._transport = tls.transport
         machine.tls_established(outcome)
-        # What the client has sent behind its part of the handshake.
+        # The bytes that the client has sent after its part of the handshake.
         self._take_secured(tls, b"")
 
     def _more_secured(self, tls: ConnectionTls) -> None:
@@ -477,10 +478,10 @@ class Session(asyncio.BufferedProtocol):
             return
         self._after(self.client.machine.tls_failed(str(broken)))
 
-    # --- what is found out beside the connection --------------------------------------------------------------------
+    # --- work outside the connection --------------------------------------------------------------------------------
 
     async def _check(self, machine: SourceSide, work: Work) -> None:
-        """What of a login takes milliseconds, in a thread."""
+        """Run the part of a login that takes milliseconds, in a thread."""
         TURN.set(self._host.turn_of(self))
         try:
             step = await self._loop.run_in_executor(self._host.checks, work)
@@ -494,7 +495,7 @@ class Session(asyncio.BufferedProtocol):
         self._read_on()
 
     def _answered(self, answer: GivenAnswer | AnsweredError) -> None:
-        """The answer to the statement that was asked last."""
+        """Send the answer to the newest statement."""
         self._statement = None
         machine, transport = self.client.machine, self._transport
         if machine is None or machine.state is not State.ANSWER_PENDING or transport is None or transport.is_closing():
@@ -505,7 +506,7 @@ class Session(asyncio.BufferedProtocol):
     # --- semi-sync ------------------------------------------------------------------------------------------------
 
     def _acknowledged(self, machine: SourceSide, position: Position) -> Closed | None:
-        """An acknowledgement came. One that cannot be true ends the connection."""
+        """Take an acknowledgement. One that cannot be true ends the connection."""
         if self.acknowledgements is None:
             return None
         try:
@@ -519,7 +520,7 @@ class Session(asyncio.BufferedProtocol):
     # --- ends that come from outside --------------------------------------------------------------------------------
 
     def stop(self, error: AnsweredError) -> None:
-        """Ends this connection with an error where there is room for one."""
+        """End this connection, with an error if one can still be sent."""
         if self.dump is not None:
             self.dump.fail(error)
         elif self.client.machine is not None and self.client.waits_for_position:
@@ -528,8 +529,9 @@ class Session(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _let_go(self) -> None:
-        """Others need the memory that this connection holds. It is told why, where it reads what it is sent and waits for no
-        stream, whose end it would take for the source's."""
+        """End the connection because others need its memory. The reason is sent if the client reads what it is sent and receives no
+        stream, whose end it would take for the source's.
+        """
         machine, memory, transport = self.client.machine, self._memory, self._transport
         if machine is None or memory is None or transport is None:
             return
@@ -545,24 +547,24 @@ class Session(asyncio.BufferedProtocol):
         self._count_memory()
 
     def interrupt(self) -> None:
-        """Ends the statement that is answered, if it only shows something: the connection goes on."""
+        """End the statement that is being answered, if it only shows something: the connection continues."""
         if self._statement is not None:
             self._statement.interrupt()
 
     def abort(self) -> None:
-        """Ends this connection now."""
+        """End this connection now."""
         if self._transport is not None:
             self._transport.abort()
 
     def _broken(self, fault: Exception) -> None:
-        """What belongs to this connection failed by surprise: the client is not left waiting for what never comes."""
+        """End the connection after an internal fault: the client does not wait for an answer that never comes."""
         self.log.broken_off(fault)
         self.abort()
 
     # --- the dump -------------------------------------------------------------------------------------------------
 
     async def _admit(self, machine: SourceSide, request: DumpRequest) -> None:
-        """Decides about a dump request, and begins the dump."""
+        """Decide about a dump request, and begin the dump."""
         TURN.set(self._host.turn_of(self))
         try:
             admitted = await admit(self.served, request)
@@ -578,13 +580,13 @@ class Session(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             raise
         except Exception:
-            # A bug of ours must not leave the replica waiting without an answer.
+            # An internal fault must not leave the replica waiting without an answer.
             self.log.dump_request_failed(request.command)
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
             if request.is_of_a_library and isinstance(refused, SetUpMissing):
-                # What is refused for want of the replica's set-up would stop it for good.
+                # A refusal for a missing set-up would stop the replica for good.
                 self.log.dump_dropped(request.command, refused)
                 self._after(machine.drop_dump(refused))
             else:
@@ -592,11 +594,11 @@ class Session(asyncio.BufferedProtocol):
                 self.log.dump_refused(request.command, refused)
                 self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
-            # It failed after it had begun: nothing that could be said has a place in the stream.
+            # It failed after it had begun: the stream has no place for an error.
             self.abort()
 
     def _waits_still(self, machine: SourceSide) -> bool:
-        """Whether there is still a connection whose request is to be decided."""
+        """Return whether a connection still exists whose request is undecided."""
         transport = self._transport
         return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
 
@@ -612,7 +614,7 @@ class Session(asyncio.BufferedProtocol):
         self.dump = dump
         sequence = machine.accept_dump(takes_acks=request.wants_semi_sync)
         if request.wants_semi_sync:
-            # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+            # Only with its dump: until then it may be refused, and a refused one is no semi-sync replica.
             self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         self.log.dump_started(admitted.described())
         dump.begin(sequence)
@@ -637,35 +639,35 @@ class Session(asyncio.BufferedProtocol):
         if self._memory is not None:
             self._memory.dump_ended()
 
-    # --- what the dump calls ----------------------------------------------------------------------------------------
+    # --- for the dump -----------------------------------------------------------------------------------------------
 
     def write(self, data: bytes | memoryview) -> None:
-        """Gives bytes to the socket."""
+        """Give bytes to the socket."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def unread_bytes(self) -> int | None:
-        """Of all that was written, what the replica has not read, as far as the system can tell."""
+        """Return the written bytes that the replica has not read, as far as the system knows."""
         return self._peer.unread_bytes()
 
     def acknowledgements_requested(self, newest: Position, count: int) -> None:
-        """So many events more are to be acknowledged."""
+        """Note that so many more events must be acknowledged."""
         if self.acknowledgements is not None:
             self.acknowledgements.ask(newest, count, self._loop.time())
 
     def generation_entered(self) -> None:
-        """What is sent from now on is of the next generation."""
+        """Note that what is sent from now on is of the next generation."""
         if self.acknowledgements is not None:
             self.acknowledgements.pass_on()
 
     def dump_ended(self, sequence: int) -> None:
-        """The client wanted EOF at the end, and the end is here."""
+        """End the stream: the client wanted EOF at the end, and it is reached."""
         self._end_dump("the client asked for what there is, and has it")
         if self.client.machine is not None:
             self._after(self.client.machine.end_dump(sequence, self._loop.time()))
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
-        """The stream cannot go on."""
+        """End the stream with an error."""
         if self.dump is not None:
             self._host.traffic.dumps_refused[int(error.number)] += 1
         self._end_dump(error.what, failed=True)

@@ -7,33 +7,33 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Traffic:
-    """Since the relay's start, unless something else is said. Bytes are those of the protocol, TLS not counted."""
+    """Counts since the relay's start, unless stated otherwise. Bytes are those of the protocol without TLS."""
 
     connections: int = 0
-    """Connections that came, refused ones included."""
+    """Connections that arrived, including refused ones."""
     aborted_connects: int = 0
-    """Ended before a login, or by a failed one."""
+    """Connections that ended before a login, or by a failed one."""
     aborted_clients: int = 0
-    """Ended after the login without a goodbye."""
+    """Connections that ended after the login without a goodbye."""
     bytes_received: int = 0
     bytes_sent: int = 0
-    """Of dumps, only what those have sent that are over."""
+    """The bytes that were sent; those of dumps are added when they end."""
     commands: int = 0
     statements: int = 0
     logins: int = 0
     login_failures: int = 0
-    """Logins that were refused."""
+    """Refused logins."""
     turned_away: Counter[str] = field(default_factory=Counter)
-    """Connections that got an error in place of a greeting, by why: "blocked", "too_many", "shutdown", "other"."""
+    """Connections that got an error instead of a greeting, by reason: "blocked", "too_many", "shutdown", "other"."""
     dumps_begun: int = 0
     dumps_refused: Counter[int] = field(default_factory=Counter)
     """Requests for binlogs that were answered with an error, by its number."""
     most_connections: int = 0
-    """At one time, since FLUSH STATUS."""
+    """The most connections at one time, since FLUSH STATUS."""
     started_at: float = field(default_factory=time.monotonic)
     flushed_at: float = field(default_factory=time.monotonic)
 
     def flush(self, connections_now: int) -> None:
-        """FLUSH STATUS: begins anew with what servers begin anew with."""
+        """Reset what FLUSH STATUS resets in servers."""
         self.most_connections = connections_now
         self.flushed_at = time.monotonic()

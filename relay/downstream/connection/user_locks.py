@@ -1,4 +1,4 @@
-"""Locks that are only names (GET_LOCK), between the connections of one relay. They protect nothing of the relay's own."""
+"""Locks that are only names (GET_LOCK), between the connections of one relay. They protect nothing of the relay itself."""
 
 import asyncio
 from collections import deque
@@ -11,14 +11,14 @@ from protocol.statements import Done, GivenAnswer, SourceFacts
 from protocol.statements.requests import LockAction, LockCall, UseLocks
 
 _LONGEST_S: Final = 31_536_000.0
-"""As long as a server waits that is told to wait for ever."""
+"""The time for which a server waits if the timeout is infinite."""
 _MOST_LOCKS: Final = 64
-"""Of one connection."""
+"""The limit for one connection."""
 
 
 @dataclass(slots=True)
 class _Lock:
-    """A lock that somebody has. `times`: how often it took it, and has to release it. `waiting`: who comes next, in order."""
+    """A lock that is taken. `times`: how often its owner took it, and must release it. `waiting`: the next owners, in order."""
 
     owner: int
     times: int = 1
@@ -26,7 +26,7 @@ class _Lock:
 
 
 class UserLocks:
-    """All locks of one relay, by name. On the event loop only. Connections are known by their numbers."""
+    """All locks of one relay, by name. On the event loop only. Connections are identified by their numbers."""
 
     def __init__(self) -> None:
         self._locks: dict[str, _Lock] = {}
@@ -36,7 +36,7 @@ class UserLocks:
         """The lock that a connection waits for."""
 
     async def answer(self, request: UseLocks, connection_id: int, facts: SourceFacts) -> GivenAnswer:
-        """One row, or nothing for DO. Raises: StatementRefused (3058, in MariaDB 1213, where two would wait for each other)."""
+        """Return one row, or nothing for DO. Raises: StatementRefused (3058, in MariaDB 1213, if two would wait for each other)."""
         row: list[Value] = [await self._answer(call, connection_id, facts) for call in request.calls]
         if not request.shows:
             return Done()
@@ -59,7 +59,7 @@ class UserLocks:
         return int(await self._take(call.name, connection_id, call.timeout_s, facts))
 
     async def _take(self, name: str, connection_id: int, timeout_s: float, facts: SourceFacts) -> bool:
-        """Whether it is had, within the time."""
+        """Take the lock; return whether that succeeded within the time."""
         lock = self._locks.get(name)
         if lock is None:
             if len(self._held.get(connection_id, ())) >= _MOST_LOCKS:
@@ -84,7 +84,7 @@ class UserLocks:
             await asyncio.wait({turn}, timeout=min(timeout_s, _LONGEST_S) if timeout_s > 0 else _LONGEST_S)
             return turn.done()
         except asyncio.CancelledError:
-            # It was given the lock, and is not there any more to have it; its connection's end may have passed it on already.
+            # It was given the lock, but does not wait for it any more; its connection's end may have passed it on already.
             if turn.done() and name in self._held.get(connection_id, ()):
                 self._release(name)
             raise
@@ -94,7 +94,7 @@ class UserLocks:
                 lock.waiting.remove(entry)
 
     def _check_deadlock(self, lock: _Lock, connection_id: int, facts: SourceFacts) -> None:
-        """Raises: StatementRefused if who has the lock waits, over any number of others, for this connection."""
+        """Raises: StatementRefused if the owner of the lock waits, over any number of others, for this connection."""
         seen: set[int] = set()
         owner = lock.owner
         while owner not in seen:
@@ -126,7 +126,7 @@ class UserLocks:
         return 1
 
     def release_all(self, connection_id: int) -> int:
-        """The connection has no lock any more: how many it had, each as often as it took it."""
+        """Release all locks of the connection and return their number, each counted as often as it was taken."""
         held = list(self._held.get(connection_id, ()))
         times = sum(self._locks[name].times for name in held)
         for name in held:
@@ -134,7 +134,7 @@ class UserLocks:
         return times
 
     def _release(self, name: str) -> None:
-        """The lock is the next one's, or nobody's."""
+        """Give the lock to the next waiter, or free it."""
         lock = self._locks[name]
         held = self._held[lock.owner]
         del held[name]
@@ -151,7 +151,7 @@ class UserLocks:
 
 
 def _may_have_several(facts: SourceFacts) -> bool:
-    """Whether GET_LOCK leaves the locks that a connection has: before, it released them."""
+    """Return whether GET_LOCK keeps the other locks of the connection: earlier versions released them."""
     return facts.version_numbers >= ((10, 0, 2) if facts.is_mariadb else (5, 7, 5))
 
 

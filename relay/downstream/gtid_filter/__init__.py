@@ -1,1 +1,1 @@
-"""Which transactions a replica by GTID is not sent, and what ends its stream."""
+"""The transactions that a GTID replica is not sent, and the end of its stream."""

@@ -1,6 +1,6 @@
-"""The one owner of what a replica by GTID is not sent: asked before each run of the archive's bytes, without them.
+"""The one owner of what a GTID replica is not sent: it is consulted before each run of the archive's bytes, without them.
 
-What of a run is sent where it must be looked at, its groups' filter says range by range (`filtered_run`).
+For a run that must be looked at, its filter of groups decides range by range (`filtered_run`).
 """
 
 from abc import ABC, abstractmethod
@@ -21,42 +21,42 @@ from relay.fairness.fair_pool import TURN, taking
 
 @dataclass(frozen=True, slots=True)
 class SendTo:
-    """What is stored before `stop` is sent as it is."""
+    """Send what is stored before `stop` as it is."""
 
     stop: int
 
 
 @dataclass(frozen=True, slots=True)
 class FilterTo:
-    """What is stored before `stop` is looked at, and some of it may not be sent."""
+    """Look at what is stored before `stop`; some of it may be left out."""
 
     stop: int
 
 
 @dataclass(frozen=True, slots=True)
 class SkipTo:
-    """What is stored before `target` is not sent and need not be read."""
+    """Skip what is stored before `target`: it is not sent and need not be read."""
 
     target: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendFirst:
-    """These events are sent before anything else."""
+    """Send these events before anything else."""
 
     events: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The stream ends here: with an error, or because the replica wanted no more."""
+    """End the stream here: with an error, or because the replica wanted no more."""
 
     error: PositionRefused | None
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What is next is being looked up in a thread."""
+    """Wait: the next step is being looked up in a thread."""
 
 
 Step = SendTo | FilterTo | SkipTo | SendFirst | End | Wait
@@ -65,16 +65,17 @@ _FINISHED: Final = End(None)
 
 
 class GtidFilter(ABC):
-    """One replica's, in one generation, from the first event of the file `first_file` on. On the event loop, in microseconds.
+    """The filter of one replica in one generation, from the first event of the file `first_file` on. On the event loop, in
+    microseconds.
 
-    continues: the replica has begun before, here or elsewhere, and keeps its temporary tables: `created` of the first file's
-    format description is to be 0.
+    continues: the replica has begun before, here or elsewhere, and keeps its temporary tables: `created` of the first file's format
+    description must be 0.
     """
 
     def __init__(
         self, gtids: GtidLookup, generation: Generation, first_file: str, groups: GroupFilter | None, *, continues: bool
     ) -> None:
-        """groups: made with what of the first file need not be read; None: all that follows is sent."""
+        """groups: created with the part of the first file that need not be read; None: everything that follows is sent."""
         self.generation = generation
         self.first_file = first_file
         self.continues = continues
@@ -84,29 +85,29 @@ class GtidFilter(ABC):
         self._file: ArchivedFile | None = None
         self._server_id = 0
         self._must_look = False
-        """What the variant said last. As long as it does, the groups' filter stays: another could only begin between
-        transactions."""
+        """The last answer of the variant. While it is True the filter of groups stays: another could only begin between transactions.
+        """
         self._looked_to = FIRST_EVENT
-        """Up to here, the end of a transaction, nothing was published that must be looked at."""
+        """Nothing that must be looked at was published up to here, the end of a transaction."""
         self._looks_up = False
 
-    # --- what flavours differ in ------------------------------------------------------------------------------------
+    # --- the differences of the flavours -----------------------------------------------------------------------------
 
     @abstractmethod
     def must_look(self, file: str) -> bool:
-        """Whether what is published of `file` by now must be looked at event by event."""
+        """Return whether what is published of `file` by now must be looked at event by event."""
 
     @abstractmethod
     def changed(self, groups: GroupFilter | None) -> GroupFilter | None:
-        """The groups' filter to go on with, outside of any transaction, where something must be looked at.
+        """Return the filter of groups to continue with, outside of any transaction, as something must be looked at.
 
-        groups: the one so far, None: all that follows was sent. Raises: PositionRefused where the stream ends instead.
+        groups: the present one, None: everything that follows was sent. Raises: PositionRefused if the stream ends instead.
         """
 
-    # --- where the stream is ----------------------------------------------------------------------------------------
+    # --- the place of the stream -------------------------------------------------------------------------------------
 
     def begin_file(self, file: ArchivedFile, server_id: int) -> None:
-        """The next bytes are the first event of `file`. server_id: of the events that are made here."""
+        """Begin `file`: the next bytes are its first event. server_id: of the events that are generated here."""
         self._file = file
         self._server_id = server_id
         self._looked_to = FIRST_EVENT
@@ -114,12 +115,12 @@ class GtidFilter(ABC):
             self._groups.begin_file(file.name, checksum=bool(file.checksum))
 
     def begin_behind(self, offset: int) -> None:
-        """The next bytes are an event at `offset`, outside of any transaction."""
+        """Begin in the middle of a file: the next bytes are an event at `offset`, outside of any transaction."""
         if self._groups is not None:
             self._groups.begin_behind(offset)
 
     def look_for_seek(self, found: Callable[[], None]) -> None:
-        """What of the file that begins need not be read is looked up where that is worth it; then `found` is called, later."""
+        """Look up what of the new file need not be read, if that is worth it; then call `found`, later."""
         groups, file = self._groups, self._file
         assert file is not None
         if groups is None or (file.end < WORTH_A_SEEK_BYTES and not groups.counts_again):
@@ -134,10 +135,10 @@ class GtidFilter(ABC):
         with taking(self._turn):
             self._gtids.find_seek(self.generation, groups, file.name, done)
 
-    # --- what is next -----------------------------------------------------------------------------------------------
+    # --- the next step -----------------------------------------------------------------------------------------------
 
     def next(self, offset: int, stop: int, published: int) -> Step:
-        """What becomes of the bytes from `offset` on, of which a run would end at `stop`, and the published ones at `published`.
+        """Return what to do with the bytes from `offset` on, where a run would end at `stop`, and the published bytes at `published`.
 
         A step that sends never goes beyond `stop`; `stop` at `offset`: nothing is left to send.
         """
@@ -173,7 +174,7 @@ class GtidFilter(ABC):
         return SendFirst(pending) if pending else _FINISHED
 
     def _stop_looked_at(self, offset: int, stop: int, published: int) -> int:
-        """Where a run from `offset` must end so that the groups' filter may change behind it. Raises: PositionRefused."""
+        """Return where a run from `offset` must end so that the filter of groups may change after it. Raises: PositionRefused."""
         file = self._file
         assert file is not None
         self._must_look = self.must_look(file.name)
@@ -194,31 +195,31 @@ class GtidFilter(ABC):
         self.groups.pending_sent()
         return events
 
-    # --- what a filtered run asks -----------------------------------------------------------------------------------
+    # --- the questions of a filtered run -----------------------------------------------------------------------------
 
     @property
     def groups(self) -> GroupFilter:
-        """The filter of the groups. Only where `is_active`."""
+        """The filter of the groups. Only if `is_active`."""
         assert self._groups is not None
         return self._groups
 
     @property
     def is_active(self) -> bool:
-        """Whether what is sent next may have to be looked at."""
+        """True if what is sent next may have to be looked at."""
         return self._groups is not None
 
     @property
     def is_done(self) -> bool:
-        """Whether all from here on is sent, as far as is known."""
+        """True if everything from here on is sent, as far as is known."""
         return self._groups is None or (self._groups.is_done and not self._must_look)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the stream ends at the place that was reached."""
+        """True if the stream ends at the place that was reached."""
         return self._groups is not None and (self._groups.refused is not None or self._groups.finished)
 
     def pending_events(self, offset: int) -> list[bytes]:
-        """What the replica gets before anything that is stored behind `offset`, until `groups.pending_sent`."""
+        """Return what the replica gets before anything that is stored after `offset`, until `groups.pending_sent`."""
         file = self._file
         assert file is not None
         place = Position(file.name, offset)

@@ -1,4 +1,4 @@
-"""What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
+"""Lookups in the archive for a request by GTID, in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ArchivedGtids:
-    """All files of a generation at one moment, oldest first, and what they hold; both None without a file.
+    """All files of a generation at one moment, oldest first, and their GTIDs; both fields are None without a file.
 
-    executed: all that was published by then, in this generation and those before it. source_count: how many sources of
-    MySQL's the generation had transactions of.
+    executed: all that was published by then, in this generation and those before it. source_count: the number of MySQL sources that
+    the generation had transactions of.
     """
 
     generation: Generation
@@ -57,20 +57,21 @@ class GtidLookup:
         *,
         gives_all: bool = False,
     ) -> None:
-        """assigned_uuid: of the GTIDs in an archive whose source has none of its own. gives_all: they are of other uuids, and there
-        are no others."""
+        """assigned_uuid: of the GTIDs in an archive whose source has none of its own. gives_all: the GTIDs are of other uuids, and
+        there are no others.
+        """
         self.source = source or SourceState()
         self._assigned_uuid = assigned_uuid
         self._gives_all = gives_all
         self._archive = archive
         self._executor = FairPool(_THREADS, "gtid-lookup", kept=1)
         self._packed_executor = FairPool(_PACKED_THREADS, "packed-lookup")
-        """For generations with files that may be in a bucket, which some wait for."""
+        """The threads for generations with files that may be in a bucket, which can take long."""
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     @property
     def source_uuids(self) -> Sequence[UUID]:
-        """Of the source that is followed, or whose GTIDs are given to its transactions. Raises: Malformed."""
+        """The uuids of the source that is followed, or those of the GTIDs assigned to its transactions. Raises: Malformed."""
         executed = self._archive.executed
         if self._gives_all:
             return [tsid.uuid for tsid in executed.tsids()] if isinstance(executed, GtidSet) else []
@@ -84,7 +85,7 @@ class GtidLookup:
         return self._archive.executed
 
     def shutdown(self) -> None:
-        """Ends the threads once their work is done."""
+        """End the threads once their work is done."""
         for executor in (self._executor, self._packed_executor):
             executor.shutdown(wait=False, cancel_futures=True)
 
@@ -94,7 +95,7 @@ class GtidLookup:
         return self._packed_executor if packed else self._executor
 
     async def ask(self, question: Callable[[Sequence[ArchivedGtids]], T]) -> T:
-        """`question` about the generations, oldest first, as they are published now; answered in a thread.
+        """Ask `question` about the generations, oldest first, as they are published now; it is answered in a thread.
 
         Raises: OSError, Malformed; what `question` raises.
         """
@@ -103,7 +104,7 @@ class GtidLookup:
         return await loop.run_in_executor(self._threads(self._archive.all), question, series)
 
     async def ask_of(self, generation: Generation, question: Callable[[ArchivedGtids], T]) -> T:
-        """The same about one generation."""
+        """Ask the same about one generation."""
         looked_at = self._looked_at(generation)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads([generation]), question, looked_at)
@@ -114,9 +115,9 @@ class GtidLookup:
     def find_seek(
         self, generation: Generation, groups: GroupFilter, name: str, done: Callable[[Seek | None], None]
     ) -> None:
-        """What of the file that begins now need not be read, looked up in a thread, then `done(seek)` on the loop.
+        """Look up, in a thread, what of the file that begins now need not be read, then call `done(seek)` on the loop.
 
-        Also, where `groups` waits for transactions that were still to come, how many of them come from here on.
+        If `groups` waits for transactions that had not arrived, also count how many of them come from here on.
         """
         looked_at = _looked_at(generation, None) if groups.counts_again else None
         facts = generation.gtids.file(name)
@@ -149,7 +150,7 @@ class GtidLookup:
 
 def _snapshot(generation: Generation, name: str) -> FileSnapshot:
     file = generation.file(name)
-    # One that is being removed is not known any more: to open it fails, and the replica asks again.
+    # One that is being removed is not known any more: opening it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
     return FileSnapshot(name, generation.path(name), end, checksum, layer=generation.layer)
 

@@ -1,8 +1,8 @@
-"""What a MariaDB replica is not sent: the event groups that it has. And the end of its stream where it wants it to end.
+"""The event groups that a MariaDB replica is not sent because it has them, and the end of its stream if it wants one.
 
-Where a domain's awaited group ends, the replica is told where the stream is by an artificial Gtid_list, as by a source. A
-source tells it, too, behind the head of a later group where the awaited one is missing, and once more where
-`@slave_until_gtid` is reached. Source: MariaDB 10.11 `sql_repl.cc (send_event_to_slave, is_until_reached)`.
+When a domain's awaited group ends, the replica gets the stream's position in an artificial Gtid_list, as from a source. A source also
+sends one after the head of a later group if the awaited one is missing, and once more when `@slave_until_gtid` is reached. Source:
+MariaDB 10.11 `sql_repl.cc (send_event_to_slave, is_until_reached)`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Until:
     before: bool = False
 
     def behind(self, state: GtidList) -> "Until":
-        """What is left of it for a stream that starts where the source's binlog had this state."""
+        """Return what is left of it for a stream that starts where the source's binlog had this state."""
         left = []
         for gtid in self.gtids:
             last = state.server(gtid.domain_id, gtid.server_id)
@@ -46,10 +46,10 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """Of a replica's position, the groups that the stream has to come to.
+    """The groups of a replica's position that the stream must come to.
 
-    gtids: those that come in the files from the start on. strict: one that never comes, although a later group of its server
-    does, ends the stream.
+    gtids: those that are in the files from the start on. strict: one that never comes, although a later group of its server does,
+    ends the stream.
     """
 
     position: GtidPosition
@@ -68,33 +68,33 @@ class MariadbGroupFilter(GroupFilter):
         self._awaited = awaited
         self._until = until
         self.waiting = {gtid.domain_id: gtid for gtid in awaited.gtids}
-        """By domain, those that did not come yet."""
+        """By domain, the groups that have not come yet."""
         self._collector: FileGtidCollector | None = None
         self._earlier = GtidList()
         self._pending: list[tuple[GtidList, int]] = []
-        """States that the replica is still to get, each with its offset."""
+        """The states that the replica must still get, each with its offset."""
         self._pending_made = 0
 
     def begin_file(self, name: str, *, checksum: bool) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.begin_file`."""
         super().begin_file(name, checksum=checksum)
         if self._collector is not None:
             self._earlier = self._state()
         self._collector = FileGtidCollector("mariadb", checksum=checksum)
 
     def begin_behind(self, offset: int) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.begin_behind`."""
         super().begin_behind(offset)
         if self._collector is not None:
             self._collector.begin(offset)
 
     def take_seek(self, seek: Seek) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.take_seek`."""
         super().take_seek(seek)
         self._earlier = self._earlier.advanced(seek.groups)
 
     def find_seek(self, snapshot: FileSnapshot) -> Seek | None:
-        """See `GroupFilter`. By the catalog where nothing of the file is sent, else by NAME.gtx.
+        """Implement `GroupFilter.find_seek`, by the catalog if nothing of the file is sent, else by NAME.gtx.
 
         The notes on storage engines between groups (Binlog_checkpoint) are passed over with them: replicas only count them.
         """
@@ -118,7 +118,7 @@ class MariadbGroupFilter(GroupFilter):
         return Seek(place, target, 0, [_gtid(key, last) for key, last in runs])
 
     def _whole_file(self, snapshot: FileSnapshot) -> list[DomainGtid] | None:
-        """The last group of each server in the file, if none of the file's groups is sent; None: one is, or who knows."""
+        """Return the last group of each server in the file, if none of the file's groups is sent; None: one is, or it is unknown."""
         before, behind = snapshot.before, snapshot.behind
         if before is None or behind is None:
             return None
@@ -134,11 +134,11 @@ class MariadbGroupFilter(GroupFilter):
             ):
                 return None
             groups.append(gtid)
-        # A domain that was taken out of the source's state may have had anything in this file.
+        # A domain that was removed from the source's state may have had anything in this file.
         return groups if all(gtid.domain_id in domains for gtid in before) else None
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.next_range`."""
         if self.refused is not None or self.finished:
             return start
         skip, collector = self.skip, self._collector
@@ -166,7 +166,7 @@ class MariadbGroupFilter(GroupFilter):
         return end
 
     def _state(self) -> GtidList:
-        """The groups up to here, since the start; with an end to the stream also those before, as sources have it."""
+        """Return the groups up to here since the start; with an end of the stream also those before, as sources have it."""
         collector = self._collector
         assert collector is not None
         inside = collector.inside()
@@ -176,32 +176,32 @@ class MariadbGroupFilter(GroupFilter):
 
     @property
     def is_done(self) -> bool:
-        """See `GroupFilter`. `skip.waiting` goes down when the group's head is seen, which is before it is passed over."""
+        """Implement `GroupFilter.is_done`. `skip.waiting` shrinks when the group's head is seen, which is before it is passed over."""
         return not self.waiting and self.skip.sending and not self._pending and self._until is None
 
     @property
     def has_pending(self) -> bool:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.has_pending`."""
         return bool(self._pending)
 
     def pending_events(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.pending_events`."""
         due = [state for state in self._pending if state[1] <= position.offset]
         self._pending_made = len(due)
         return [gtid_list_event(state, end, server_id, with_checksum=with_checksum) for state, end in due]
 
     def pending_sent(self) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.pending_sent`."""
         del self._pending[: self._pending_made]
         self._pending_made = 0
 
 
 class MariadbFilter(GtidFilter):
-    """A source looks at a replica's position in a domain that was empty there as soon as something of the domain comes.
+    """The filter of a MariaDB replica.
 
-    Here the stream ends then, with an error that makes the replica ask again at once: what its position in that domain is
-    worth is decided as with any request. strange: the position in such domains.
-    Source: MariaDB 10.11 `sql_repl.cc (START_ON_EMPTY_DOMAIN)`.
+    A source checks a replica's position in a domain that was empty there as soon as something of the domain comes. Here the stream
+    ends then, with an error that makes the replica ask again at once: its position in that domain is then judged as with any request.
+    strange: the position in such domains. Source: MariaDB 10.11 `sql_repl.cc (START_ON_EMPTY_DOMAIN)`.
     """
 
     def __init__(
@@ -219,11 +219,11 @@ class MariadbFilter(GtidFilter):
 
     @property
     def waiting(self) -> Mapping[int, DomainGtid]:
-        """By domain, the groups of the replica's position that did not come yet."""
+        """By domain, the groups of the replica's position that have not come yet."""
         return self._groups.waiting if isinstance(self._groups, MariadbGroupFilter) else {}
 
     def must_look(self, file: str) -> bool:
-        """See `GtidFilter`."""
+        """Implement `GtidFilter.must_look`."""
         return bool(self._strange) and bool(self._known())
 
     def _known(self) -> list[DomainGtid]:
@@ -232,7 +232,7 @@ class MariadbFilter(GtidFilter):
         return [gtid for gtid in self._strange if gtid.domain_id in domains]
 
     def changed(self, groups: GroupFilter | None) -> GroupFilter | None:
-        """See `GtidFilter`. Raises: PositionRefused (1105)."""
+        """Implement `GtidFilter.changed`. Raises: PositionRefused (1105)."""
         known = ",".join(map(str, self._known()))
         raise refusal(
             f"The replica's position has {known}, of a domain that was empty at the source and is not any more: "

@@ -1,8 +1,7 @@
-"""What a MySQL replica is not sent: the transactions that it has. And where a source would end its stream.
+"""The transactions that a MySQL replica is not sent because it has them, and where a source would end its stream.
 
-Pieces of a file in which NAME.gtx has nothing of what it has are sent without being looked at.
-Before what follows the replica gets a heartbeat with the place behind what was passed over; so does a source, and positions
-of what follows stay right by it.
+Pieces of a file in which NAME.gtx lists none of them are sent without being looked at. Before what follows, the replica gets a
+heartbeat with the place after what was passed over; so does a source, and it keeps later positions right.
 """
 
 import contextlib
@@ -24,15 +23,15 @@ from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
 from relay.downstream.gtid_filter.seek import Seek
 
 _NOTHING: Final = GtidSet()
-# A shorter piece is looked at in the time that it takes to go into it and out again.
+# Looking at a shorter piece takes no longer than entering and leaving it.
 _WORTH_A_PIECE_BYTES: Final = 128 << 10
 
 
 class MysqlGroupFilter(GroupFilter):
     """Passes over a set of transactions.
 
-    held: the set; `intervals`: the same, where the caller has it already. held_here: how many of them the archive holds from
-    the start on; `later`: whether others may come. takes_v2: the replica knows heartbeats that carry a position of 64 bits.
+    held: the set; `intervals`: the same, if the caller has it already. held_here: how many of them the archive contains from the
+    start on; `later`: whether others may come. takes_v2: the replica knows heartbeats that carry a position of 64 bits.
     """
 
     def __init__(
@@ -51,28 +50,29 @@ class MysqlGroupFilter(GroupFilter):
         self._takes_v2 = takes_v2
         self._passed = False
         self._counted_from: int | None = None
-        """From so many on, what is passed over in this file was counted already."""
+        """Transactions that are passed over in this file after so many were counted already."""
         self._unseen: list[tuple[int, int]] = []
-        """Pieces [start, stop) of the file `_unseen_of` that are sent without a look, the next one last. Both are starts of
-        transactions, or the end of what was published."""
+        """Pieces [start, stop) of the file `_unseen_of` that are sent without being looked at, the next one last. Both ends are
+        starts of transactions, or the end of what was published.
+        """
         self._unseen_of = ""
 
     def also(self, held: GtidSet) -> None:
-        """From the next transaction on these are passed over, too; nobody knows how many of them come."""
+        """Pass over these, too, from the next transaction on; how many of them come is unknown."""
         self._held |= held
         self._later = True
         self._unseen = []
         self.skip.hold(held.intervals_by_key())
 
     def refuse(self, *, anonymous: bool, gtids: bool) -> None:
-        """Whether the stream ends before a transaction without a GTID, and before one that has one."""
+        """Set whether the stream ends before a transaction without a GTID, and before one that has one."""
         self.skip.refuse_anonymous = anonymous
         self.skip.refuse_gtids = gtids
         if anonymous or gtids:
             self._unseen = []
 
     def begin_file(self, name: str, *, checksum: bool) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.begin_file`."""
         super().begin_file(name, checksum=checksum)
         if name != self._unseen_of:
             self._unseen = []
@@ -81,7 +81,7 @@ class MysqlGroupFilter(GroupFilter):
             self._counted_from = None
 
     def take_seek(self, seek: Seek) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.take_seek`."""
         super().take_seek(seek)
         self._held_here -= seek.transactions
         self._passed |= seek.transactions > 0
@@ -89,7 +89,7 @@ class MysqlGroupFilter(GroupFilter):
             self._counted_from = self.skip.skipped
 
     def find_seek(self, snapshot: FileSnapshot) -> Seek | None:
-        """See `GroupFilter`. By the catalog where the replica has all of the file, else by NAME.gtx."""
+        """Implement `GroupFilter.find_seek`, by the catalog if the replica has all of the file, else by NAME.gtx."""
         if snapshot.anonymous:
             return None
         place = snapshot.head().end
@@ -114,7 +114,7 @@ class MysqlGroupFilter(GroupFilter):
         self._unseen = [(start, stop) for start, stop in reversed(pieces) if start < stop]
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.next_range`."""
         if start == stop:
             return start
         at = base + start
@@ -128,7 +128,7 @@ class MysqlGroupFilter(GroupFilter):
             word = anonymous_refused if self.skip.refused == REFUSED_ANONYMOUS else gtid_refused
             self.refused = word(self.file, base + start)
         if self._unseen and base + end == first and (at == first or self.skip.sending):
-            # What comes before a piece is sent with it.
+            # The bytes before a piece are sent with it.
             self.unseen_until = self._unseen.pop()[1]
             self.begin_behind(self.unseen_until)
             return min(stop, self.unseen_until - base)
@@ -136,11 +136,11 @@ class MysqlGroupFilter(GroupFilter):
 
     @property
     def counts_again(self) -> bool:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.counts_again`."""
         return self._later
 
     def count_again(self, holdings: MysqlHoldings, number: int) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.count_again`."""
         with contextlib.suppress(AnonymousInTheWay):  # it ends the stream when it comes
             start = mysql_start(self._held, holdings, source_uuids=(), version=(), named=number)
             if not start.later:
@@ -149,7 +149,7 @@ class MysqlGroupFilter(GroupFilter):
 
     @property
     def is_done(self) -> bool:
-        """See `GroupFilter`. A number that comes twice is passed over twice, as long as events are looked at."""
+        """Implement `GroupFilter.is_done`. A number that comes twice is passed over twice, as long as events are looked at."""
         skip = self.skip
         if self._later or self._counted_from is not None or skip.refuse_anonymous or skip.refuse_gtids:
             return False
@@ -157,11 +157,11 @@ class MysqlGroupFilter(GroupFilter):
 
     @property
     def has_pending(self) -> bool:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.has_pending`."""
         return self._passed
 
     def pending_events(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.pending_events`."""
         if not self._passed:
             return []
         if position.offset <= MAX_WIRE_POSITION:
@@ -171,16 +171,17 @@ class MysqlGroupFilter(GroupFilter):
         return []
 
     def pending_sent(self) -> None:
-        """See `GroupFilter`."""
+        """Implement `GroupFilter.pending_sent`."""
         self._passed = False
 
 
 class MysqlFilter(GtidFilter):
-    """A source ends a stream by GTID before a transaction that has none, and, with GTID_MODE = OFF, before one that has one.
+    """The filter of a MySQL replica.
 
-    strange: transactions that the replica has, of sources of which nothing was published in `archived`. Most replicas have
-    such, their own; as long as nothing of those sources comes, nothing has to be looked at for them. takes_v2: as
-    `MysqlGroupFilter` has it. Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
+    A source ends a stream by GTID before a transaction that has none, and, with GTID_MODE = OFF, before one that has one. strange:
+    transactions that the replica has, of sources of which nothing was published in `archived`. Most replicas have such transactions,
+    their own; as long as nothing of those sources comes, they require no look at the events. takes_v2: as in `MysqlGroupFilter`.
+    Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
     """
 
     def __init__(
@@ -199,17 +200,17 @@ class MysqlFilter(GtidFilter):
         self._takes_v2 = takes_v2
         self._sources_seen = archived.source_count
         self._came = GtidSet()
-        """Of `strange`, what is of sources of which something was published since."""
+        """The part of `strange` that is of sources of which something was published since."""
         self._anonymous = False
         self._refuses = False
-        """Whether the groups' filter was made to end the stream: then it is to be made to let it go on, too."""
+        """True if the filter of groups was set to end the stream: it must then be set to let it continue, too."""
 
     @property
     def _off(self) -> bool:
         return self._gtids.source.gtid_mode() == "OFF"
 
     def must_look(self, file: str) -> bool:
-        """See `GtidFilter`."""
+        """Implement `GtidFilter.must_look`."""
         state = self.generation.gtids
         if len(state.sources) != self._sources_seen:
             self._came |= self._strange.of_sources(state.sources[self._sources_seen :])
@@ -218,7 +219,7 @@ class MysqlFilter(GtidFilter):
         return self._anonymous or self._off or self._refuses or bool(self._came)
 
     def changed(self, groups: GroupFilter | None) -> GroupFilter:
-        """See `GtidFilter`."""
+        """Implement `GtidFilter.changed`."""
         off = self._off
         groups = groups or MysqlGroupFilter(takes_v2=self._takes_v2)
         assert isinstance(groups, MysqlGroupFilter)

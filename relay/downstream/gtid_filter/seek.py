@@ -1,4 +1,4 @@
-"""What of a file need not be read for a replica by GTID, as it has all of it."""
+"""The part of a file that need not be read for a GTID replica, as it has all of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ WORTH_A_SEEK_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """In a file everything in [place, target) is passed over, unread. Both are outside of any transaction.
+    """Everything of a file in [place, target) is passed over, unread. Both are outside of any transaction.
 
-    transactions: how many they are, or, with `all_counted`, how many are in the whole file, nothing of which is sent. groups:
-    of MariaDB's, the last one of each server, in their order.
+    transactions: the number of them, or, with `all_counted`, the number in the whole file, of which nothing is sent. groups: the last
+    MariaDB group of each server, in their order.
     """
 
     place: int
@@ -30,9 +30,9 @@ class Seek:
 
 
 def exact_seek(snapshot: FileSnapshot, seek: Seek | None, skip: GtidSkip, head_end: int) -> Seek | None:
-    """The seek, up to the first event that is sent, or the published end; None: the first transaction is sent.
+    """Return the seek, up to the first event that is sent, or the published end; None: the first transaction is sent.
 
-    NAME.gtx has the block of 64 KiB, so that no more than one has to be looked at. Raises: OSError; Malformed.
+    NAME.gtx gives the block of 64 KiB, so no more than one must be looked at. Raises: OSError; Malformed.
     """
     offset, passed = (seek.target, seek.transactions) if seek is not None else (head_end, 0)
     buffer = bytearray(STEP_BYTES)

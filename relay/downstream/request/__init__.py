@@ -1,1 +1,1 @@
-"""What a replica requested and reported before its stream, and the words of a refusal."""
+"""The requests and reports of a replica before its stream, and the texts of a refusal."""

@@ -1,4 +1,4 @@
-"""Whether a dump request is served. That is decided before the first event is sent."""
+"""The checks that decide whether a dump request is served, before the first event is sent."""
 
 from enum import Enum
 from typing import Final
@@ -12,20 +12,20 @@ from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.downstream.request.refusal import refusal, set_up_missing, shown_name
 from relay.downstream.request.replica_variables import mariadb_capability, replica_checksum
 
-# What a client sends for a position that its 32 bits cannot carry.
+# The value that a client sends for a position that exceeds 32 bits.
 _LARGEST_OFFSET: Final = 0xFFFFFFFF
 _GTID_CAPABILITY: Final = 4
 
 
 class Decision(Enum):
-    """What becomes of a request that is not refused."""
+    """The decision about a request that is not refused."""
 
     ACCEPT = "accept"
     HOLD = "hold"
 
 
 def check_request(request: BinlogDump, user_variables: dict[str, Value]) -> None:
-    """What can be refused without the archive. Raises: PositionRefused."""
+    """Refuse what can be refused without the archive. Raises: PositionRefused."""
     name, offset = shown_name(request.file) or "(first file)", request.offset
     if request.file:
         try:
@@ -46,14 +46,14 @@ def check_request(request: BinlogDump, user_variables: dict[str, Value]) -> None
             "Start at another file, at position 4"
         )
     if user_variables.get("slave_connect_state") is not None:
-        # Behind a MariaDB source it is served by GTID, and does not come here.
+        # With a MariaDB source it is served by GTID, and does not come here.
         raise refusal(
             "This stream comes from a MySQL source, without MariaDB's GTIDs: use CHANGE MASTER TO MASTER_USE_GTID=no"
         )
 
 
 def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:
-    """Refuses whoever cannot read the stream. `flavour`: of the file asked for. Raises: PositionRefused.
+    """Refuse a client that cannot read the stream. `flavour`: of the requested file. Raises: PositionRefused.
 
     MariaDB reads MySQL's events; MySQL stops at the first of MariaDB's own, with an error that names nothing.
     """
@@ -66,7 +66,7 @@ def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:
 
 
 def check_checksum(file: str, checksum: int, user_variables: dict[str, Value]) -> None:
-    """Refuses a replica that knows nothing of checksums where the file has them. Raises: PositionRefused."""
+    """Refuse a replica that does not know checksums if the file has them. Raises: PositionRefused."""
     if checksum and replica_checksum(user_variables) is None:
         raise set_up_missing(
             "Slave can not handle replication events with the checksum that master is configured to log; "
@@ -82,7 +82,7 @@ def decide(
     files_held: tuple[str, str] | None,
     may_resume: bool,
 ) -> Decision:
-    """Accept, hold, or refuse. `files_held`: oldest and newest. `may_resume`: this very replica was being sent that place.
+    """Accept, hold, or refuse. `files_held`: oldest and newest. `may_resume`: this very replica was receiving that place.
 
     Raises: PositionRefused (1236).
     """
@@ -117,7 +117,7 @@ def decide(
 
 
 def not_here_yet(file: str, offset: int, *, end: str | None, waited_s: float) -> PositionRefused:
-    """ERR 1105, which makes a replica try again: the source may have the position, the relay has not."""
+    """Return ERR 1105, which makes a replica try again: the source may have the position, the relay does not."""
     have = f"its archive ends at {end}" if end else "its archive is empty"
     return refusal(
         f"{shown_name(file) or '(first file)'}:{offset} has not reached binlog-relay yet: {have} "
@@ -143,7 +143,7 @@ def _nearest(check: PositionCheck) -> str:
 
 
 def _is_older(file: str, files_held: tuple[str, str] | None) -> bool:
-    """Whether a file of that name was before the oldest one."""
+    """Return whether a file of that name came before the oldest one."""
     if files_held is None or file.rpartition(".")[0] != files_held[0].rpartition(".")[0]:
         return False
     try:

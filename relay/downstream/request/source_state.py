@@ -1,4 +1,4 @@
-"""What the downstream side asks about the source that is followed. Each is asked when it is needed: it changes meanwhile."""
+"""The questions of the downstream side about the source that is followed. Each is asked when it is needed: the answers change."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from protocol.statements.session.gtid_variables import GtidVariables
 
 
 async def has_no_more(_name: str) -> bool:
-    """Where no source is followed: what is not in the archive is nowhere."""
+    """Return True for a relay that follows no source: a position that is not in the archive is nowhere."""
     return True
 
 
 async def nobody_to_ask() -> SourceHoldings | None:
-    """Where no source is followed."""
+    """Return None for a relay that follows no source."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """Functions for the event loop.
+    """The functions that answer these questions on the event loop.
 
-    gtid_variables, settings: the source's variables as replicas are shown them. gtid_mode: its GTID_MODE as far as it is
-    known; None: it has none, or there is nobody to ask. trouble: why the source cannot be reached, without a stop at its end;
-    None: nothing is wrong, or nothing was tried yet. ask_gtids: what the source itself has, asked after the call; None: it
-    does not say now. lacks_file: whether it has no binlog of that name and none behind it; False also where it does not say.
+    gtid_variables, settings: the source's variables for replicas. gtid_mode: its GTID_MODE as far as it is known; None: it has none,
+    or no source is followed. trouble: why the source cannot be reached, without a stop at its end; None: nothing is wrong, or nothing
+    was tried yet. ask_gtids: the GTIDs that the source itself has, requested after the call; None: no answer now. lacks_file: whether
+    it has no binlog of that name and none after it; False also if it does not answer.
     """
 
     gtid_variables: Callable[[], GtidVariables] = GtidVariables

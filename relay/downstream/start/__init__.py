@@ -1,1 +1,1 @@
-"""Where a stream begins, for a request and for the next generation alike."""
+"""The start of a stream, for a request and for the next generation alike."""

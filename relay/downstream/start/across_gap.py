@@ -1,9 +1,9 @@
-"""What replicas are told at a gap in the source's binlogs that somebody accepted. Nobody passes it in silence.
+"""The behaviour at an accepted gap in the source's binlogs. No replica passes it silently.
 
-by GTID, and lacks nothing       goes on behind it, on the same connection
-by GTID, and lacks some          ends with ERR 1236 at the gap
-by file and position             ends with ERR 1236 at the gap, which names the place behind it
-has what the source has lost     ends with ERR 1236, wherever it asks
+by GTID, and has all before it     continues after it, on the same connection
+by GTID, and some is missing       ends with ERR 1236 at the gap
+by file and position               ends with ERR 1236 at the gap, which names the place after it
+has what the source has lost       ends with ERR 1236, wherever it asks
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ _ANEW: Final = "Copy the data to the replica anew"
 
 
 def place_behind(archive: Archive, following: Generation, gap: AcceptedGap) -> Position:
-    """Where a replica by file and position goes on behind the gap, as it is to be named in its request."""
+    """Return where a replica by file and position continues after the gap, as its request must name it."""
     name = gap.to.file
     if any(one is not following and one.file(name) is not None for one in archive.all):
         name = f"g{following.number:04d}.{name}"
@@ -32,7 +32,7 @@ def place_behind(archive: Archive, following: Generation, gap: AcceptedGap) -> P
 
 
 def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
-    """ERR 1236 for a replica by file and position that has all that is before the gap. MySQL 5.6 shows 320 characters of it."""
+    """Return ERR 1236 for a replica by file and position that has everything before the gap. MySQL 5.6 shows 320 characters of it."""
     change = f"CHANGE MASTER TO MASTER_LOG_FILE='{place.file}', MASTER_LOG_POS={place.offset}"
     if not gap.has_place:
         text = "the binlogs of another server go on there, and no file and position is known to follow"
@@ -47,14 +47,14 @@ def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
 
 
 def lacks_some(gap: AcceptedGap, refused: PositionRefused | None = None) -> PositionRefused:
-    """ERR 1236 for a replica by GTID that lacks what is missing. refused: how a source would word it."""
+    """Return ERR 1236 for a GTID replica that does not have what is missing. refused: how a source would word it."""
     missing = _named("It lacks", gap.missing)
     said = f". A source would say: {refused.what}" if refused is not None else ""
     return refusal(f"{gap.fork} is where an accepted gap begins: {_missing(gap)}. {missing}{_ANEW}{said}")
 
 
 def check_start(archive: Archive, generation: Generation, file: str) -> None:
-    """Refuses a replica by GTID that is to begin with what the source has lost: what comes instead is missing.
+    """Refuse a GTID replica that would begin with what the source has lost: what follows instead is missing.
 
     generation, file: where it would begin by its GTIDs. Raises: PositionRefused.
     """
@@ -64,7 +64,7 @@ def check_start(archive: Archive, generation: Generation, file: str) -> None:
 
 
 def is_ahead(end: Position, gap: AcceptedGap, what: str = "") -> PositionRefused:
-    """ERR 1236 for a replica that has what the source has lost. end: up to where it has; what: GTIDs."""
+    """Return ERR 1236 for a replica that has what the source has lost. end: the position up to which it has it; what: GTIDs."""
     named = f": {_cut(what)}" if what else ""
     return refusal(
         f"The replica, at {end}, has transactions that the source has lost{named}. {_ANEW}, or take them out by hand (the "
@@ -85,20 +85,21 @@ def _cut(text: str) -> str:
 
 
 def gap_behind(archive: Archive, generation: Generation) -> tuple[Generation, AcceptedGap] | None:
-    """The generation after this one and the gap between them; None: there is none."""
+    """Return the generation after this one and the gap between them; None: there is none."""
     following = archive.after(generation)
     return None if following is None or following.gap is None else (following, following.gap)
 
 
 def loses_gtids(archive: Archive) -> bool:
-    """Whether the source lost transactions with GTIDs at any gap."""
+    """Return whether the source lost transactions with GTIDs at any gap."""
     return any(one.gap is not None and one.gap.lost for one in archive.all)
 
 
 def check_ahead(archive: Archive, held: GtidSet | GtidPosition, identity: ReplicaIdentity | None) -> None:
-    """Refuses a replica by GTID that has what the source has lost. In a thread: sets may be large. Raises: PositionRefused.
+    """Refuse a GTID replica that has what the source has lost. In a thread: sets may be large. Raises: PositionRefused.
 
-    One that follows behind the gap already is known by its marks: the source has given the numbers again, and it has the new.
+    A replica that already follows after the gap is known by its marks: the source has assigned the numbers again, and it has the new
+    ones.
     """
     for generation in archive.all:
         gap = generation.gap
@@ -110,7 +111,7 @@ def check_ahead(archive: Archive, held: GtidSet | GtidPosition, identity: Replic
 
 
 def note_follower(archive: Archive, generation: Generation, identity: ReplicaIdentity | None) -> None:
-    """A replica by GTID is served from `generation`, maybe behind a gap. Raises: ArchiveError."""
+    """Note that a GTID replica is served from `generation`, perhaps after a gap. Raises: ArchiveError."""
     behind = any(one.gap is not None and one.gap.lost and one.number <= generation.number for one in archive.all)
     if identity is None or not behind or generation.replicas.knows(identity):
         return

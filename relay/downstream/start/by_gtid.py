@@ -1,7 +1,7 @@
-"""Where a replica begins that asks by GTID, MySQL's COM_BINLOG_DUMP_GTID or MariaDB's `@slave_connect_state`.
+"""The start of a replica that asks by GTID: MySQL's COM_BINLOG_DUMP_GTID or MariaDB's `@slave_connect_state`.
 
-All that takes time (a set of 16 MB, thousands of files, the start file's transactions) is done in the thread of
-`GtidLookup`; the event loop gets the filter of the stream, which knows the file.
+Everything that takes time (a set of 16 MB, thousands of files, the start file's transactions) is done in the thread of `GtidLookup`;
+the event loop gets the filter of the stream, which knows the file.
 """
 
 import asyncio
@@ -22,11 +22,13 @@ from relay.downstream.start.mysql_request import MysqlRequest
 
 _RECHECK_S: Final = 0.05
 LEAST_ASKED_S: Final = 2.0
-"""So long a source is waited for at least that is asked what a replica may have of it."""
+"""The least time to wait for a source that is asked what a replica may have of it."""
 
 
 def gtid_request(request: DumpRequest, gtids: GtidLookup) -> GtidRequest:
-    """What the replica said that it has. Raises: PositionRefused for what cannot be read, and as the source's GTID_MODE is."""
+    """Return what the replica reported that it has. Raises: PositionRefused for what cannot be read, and if the source's GTID_MODE
+    forbids it.
+    """
     if isinstance(request.command, BinlogDumpGtid):
         return MysqlRequest(request.command, request.facts, gtids)
     return MariadbRequest(request.variables, request.facts, gtids)
@@ -35,8 +37,8 @@ def gtid_request(request: DumpRequest, gtids: GtidLookup) -> GtidRequest:
 async def find_gtid_start(
     requested: GtidRequest, gtids: GtidLookup, *, wait_s: float, next_move: Callable[[], asyncio.Event]
 ) -> GtidFilter:
-    """Where to begin. Waits up to `wait_s` for what the replica has and the archive may still get: that is for the source to
-    say, which is asked once.
+    """Return where to begin. Wait up to `wait_s` for what the replica has and the archive may still get: the source, which is asked
+    once, decides that.
 
     Raises: PositionRefused; OSError and Malformed for an archive that cannot be read.
     """
@@ -51,7 +53,7 @@ async def find_gtid_start(
             if not asked:
                 asked = True
                 source = None
-                with contextlib.suppress(TimeoutError):  # a source that does not answer says nothing
+                with contextlib.suppress(TimeoutError):  # a source that does not answer adds nothing
                     source = await asyncio.wait_for(gtids.source.ask_gtids(), max(wait_s, LEAST_ASKED_S))
                 if source is not None and source.lacks(awaited.awaited):
                     raise awaited.refused from None
@@ -70,7 +72,7 @@ async def find_gtid_start(
 
 
 def _not_here_yet(awaited: StillAwaited, wait_s: float) -> PositionRefused:
-    """ERR 1105, which makes a replica try again: the source may have it, the relay has not."""
+    """Return ERR 1105, which makes a replica try again: the source may have it, the relay does not."""
     text = (
         f"What the replica has did not reach binlog-relay (waited {wait_s:g} s), it may try again. A source would say: "
     )

@@ -1,7 +1,7 @@
-"""Where a replica begins that asks by file and position.
+"""The start of a replica that asks by file and position.
 
-Names of files may be those of several generations of the archive, which mirror different sources. A replica that was being
-sent the files of a former source asks for them again by the same names, so what was noted of it decides first.
+The same file name may exist in several generations of the archive, which mirror different sources. A replica that was receiving the
+files of a former source asks for them again by the same names, so its recorded marks are checked first.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _RECHECK_S: Final = 0.05
 
 
 class PositionHost(Protocol):
-    """What finding a position needs of the server."""
+    """The parts of the server that a search for a position needs."""
 
     archive: Archive
     gtid_lookup: GtidLookup
@@ -39,16 +39,16 @@ class PositionHost(Protocol):
     source: SourceState
 
     async def until_left(self, identity: ReplicaIdentity) -> None:
-        """Until it is known what this replica had read when it ended a stream of its own just now."""
+        """Wait until it is known what this replica had read when it ended a stream of its own just now."""
 
     def next_move(self) -> asyncio.Event:
-        """Is set when the archive grows from now on."""
+        """Return an event that is set when the archive grows from now on."""
 
 
 async def find_position_start(
     request: BinlogDump, about: DumpRequest, host: PositionHost, opener: SegmentOpener
 ) -> Segment:
-    """Where the stream begins. about: who asks for `request`. Waits while the position may still arrive: without heartbeats,
+    """Return where the stream begins. about: the client of `request`. Wait while the position may still arrive, without heartbeats:
     they would carry a smaller position.
 
     Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read.
@@ -60,7 +60,7 @@ async def find_position_start(
     lacks: bool | None = None
     while True:
         moved = host.next_move()
-        # Without a name the first file that there is.
+        # Without a name, the first archived file is used.
         oldest = archive.all[0].files
         name = request.file or (oldest[0].name if oldest else "")
         generation = archive.current
@@ -74,7 +74,7 @@ async def find_position_start(
             _check_before_gap(archive, generation, name, request)
             _check_damage(generation, name, check)
             if check.verdict is Verdict.UNKNOWN_FILE and _is_beyond(archive, name):
-                # Of several files that the relay does not have yet, as behind another relay, the source knows.
+                # The source knows whether a file exists that the relay does not have yet, as after another relay.
                 if lacks is None:
                     lacks = await _source_lacks(host, name, wait_s)
                 if not lacks:
@@ -103,7 +103,7 @@ def _is_beyond(archive: Archive, name: str) -> bool:
 
 
 async def _source_lacks(host: PositionHost, name: str, wait_s: float) -> bool:
-    """Whether the source says that it has no such file; one that does not answer says nothing."""
+    """Return whether the source says that it has no such file; a source that does not answer counts as no."""
     try:
         return await asyncio.wait_for(host.source.lacks_file(name), max(wait_s, LEAST_ASKED_S))
     except TimeoutError:
@@ -113,7 +113,7 @@ async def _source_lacks(host: PositionHost, name: str, wait_s: float) -> bool:
 async def _generation_of(
     host: PositionHost, identity: ReplicaIdentity | None, name: str, request: BinlogDump
 ) -> tuple[Generation, PositionCheck]:
-    """The generation that the position is of, and what is there. Raises: ArchiveError, OSError, Malformed."""
+    """Return the generation that the position belongs to, and the state of the position. Raises: ArchiveError, OSError, Malformed."""
     archive = host.archive
     newest, offset = archive.current, request.offset
     if not request.file:
@@ -125,7 +125,7 @@ async def _generation_of(
         return newest, check
     gap = next((one.gap for one in archive.all if one.gap is not None and one.number > earlier[-1].number), None)
     if gap is not None and newest.file(name) is not None and identity is not None and newest.replicas.knows(identity):
-        return newest, check  # nobody goes back across a gap
+        return newest, check  # no replica goes back across a gap
     is_boundary = check.verdict is Verdict.BOUNDARY
     if identity is not None:
         await host.until_left(identity)
@@ -133,7 +133,7 @@ async def _generation_of(
         for generation in earlier:
             if not generation.replicas.may_resume(identity, name, offset):
                 continue
-            # It may have been told this very place, the same as the end of what it was sent.
+            # This very place may have been named to it, the same as the end of what it was sent.
             if is_boundary and await _is_place_after(archive, host.gtid_lookup, generation, Position(name, offset)):
                 break
             return generation, await generation.check_position(name, offset)
@@ -148,7 +148,7 @@ async def _generation_of(
 
 
 def _check_before_gap(archive: Archive, generation: Generation, name: str, request: BinlogDump) -> None:
-    """Refuses a replica that has what the source has lost. Raises: PositionRefused."""
+    """Refuse a replica that has what the source has lost. Raises: PositionRefused."""
     behind = gap_behind(archive, generation)
     if behind is None or request.ends_at_end or generation.file(name) is None:
         return
@@ -158,7 +158,7 @@ def _check_before_gap(archive: Archive, generation: Generation, name: str, reque
 
 
 def _check_damage(generation: Generation, name: str, check: PositionCheck) -> None:
-    """Refuses a place that the archive had, in words that do not blame the replica. Raises: ArchiveDamaged."""
+    """Refuse a place that the archive had, in words that do not blame the replica. Raises: ArchiveDamaged."""
     file = generation.file(name)
     if check.verdict is Verdict.PAST_END and file is not None and file.damaged:
         what = "nothing behind it can be read" if file.end > FIRST_EVENT else "nothing of the file can be read"
@@ -166,7 +166,7 @@ def _check_damage(generation: Generation, name: str, check: PositionCheck) -> No
 
 
 async def _check_unambiguous(earlier: list[Generation], newest: Generation, name: str, offset: int) -> None:
-    """Refuses a place that is one in two generations, or will be, where nothing tells which is meant. Raises: PositionRefused."""
+    """Refuse a place that exists in two generations, or will, if nothing decides which is meant. Raises: PositionRefused."""
     for generation in earlier:
         check = await generation.check_position(name, offset)
         if check.verdict is Verdict.BOUNDARY:

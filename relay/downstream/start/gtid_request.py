@@ -1,7 +1,7 @@
-"""What a replica that asks by GTID reported that it has: from it the filter of its stream is made, in each generation anew.
+"""The GTIDs that a replica reported: the filter of its stream is built from them, again in each generation.
 
-A stream goes on where the files of a source ended and those of the next source begin: the replica gets an artificial Rotate
-to the first file that is read there and that file's format description. What it was sent before is not sent again.
+At the end of a source's files a stream continues at the beginning of the next source's: the replica gets an artificial Rotate to the
+first file that is read there and that file's format description. What it was sent before is not sent again.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 
 
 class GtidRequest(Protocol):
-    """What a replica reported that it has. All methods are for a thread."""
+    """The GTIDs that a replica reported. All methods are for a thread."""
 
     def reported(self) -> GtidSet | GtidPosition:
-        """What it has. Raises: PositionRefused where that cannot be read."""
+        """Return the GTIDs that it has. Raises: PositionRefused if they cannot be read."""
 
     def start(self, series: Sequence[ArchivedGtids]) -> GtidFilter | None:
-        """The filter for the generation, and the file of it, where it starts; None: there is no file yet.
+        """Return the filter for the generation and its file where the stream starts; None: there is no file yet.
 
-        series: the generations, oldest first.
-        Raises: PositionRefused; StillAwaited; OSError and Malformed for an archive that cannot be read.
+        series: the generations, oldest first. Raises: PositionRefused; StillAwaited; OSError and Malformed for an archive that cannot
+        be read.
         """
 
     def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> GtidFilter | None:
-        """The filter for the next generation, once the replica was sent all of the ones before it.
+        """Return the filter for the next generation, once the replica was sent all of the ones before it.
 
         sent: all that was executed by their end. before: the filter there. None, Raises: as `start`.
         """

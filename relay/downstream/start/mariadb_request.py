@@ -1,4 +1,4 @@
-"""Where a MariaDB replica starts that says `@slave_connect_state`, and where it goes on in the next generation."""
+"""The start of a MariaDB replica that sends `@slave_connect_state`, and its continuation in the next generation."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,7 +22,7 @@ _SAID: Final = ("slave_connect_state", "slave_until_gtid", "slave_gtid_until_bef
 
 
 class MariadbRequest:
-    """A position, and where the stream is to end. Both are read in the thread that first asks: 64 KiB of text take 20 ms."""
+    """A position, and the end of the stream. Both are read in the thread that first needs them: 64 KiB of text take 20 ms."""
 
     def __init__(self, user_variables: dict[str, Value], facts: SourceFacts, gtids: GtidLookup) -> None:
         self._gtids = gtids
@@ -43,11 +43,11 @@ class MariadbRequest:
         return Until(list(_reported_position(self._said, "slave_until_gtid")), before)
 
     def reported(self) -> GtidPosition:
-        """See `GtidRequest`."""
+        """Implement `GtidRequest.reported`."""
         return self._position
 
     def start(self, series: Sequence[ArchivedGtids]) -> MariadbFilter | None:
-        """See `GtidRequest`. In the newest generation with a file that begins at or before the position."""
+        """Implement `GtidRequest.start`, in the newest generation with a file that begins at or before the position."""
         position, until_end = self._position, self._until
         executed = series[-1].executed
         chosen: ArchivedGtids | None = None
@@ -69,7 +69,7 @@ class MariadbRequest:
         return self._planned(chosen, start.number, awaited, until, start.strange, continues=not start.is_new)
 
     def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MariadbFilter | None:
-        """See `GtidRequest`."""
+        """Implement `GtidRequest.go_on`."""
         if archived.mariadb is None:
             return None
         state = sent if isinstance(sent, GtidList) else GtidList()
@@ -115,7 +115,7 @@ class MariadbRequest:
 
 
 def _reported_position(user_variables: dict[str, Value], name: str) -> GtidPosition:
-    """A position that the replica reported. Raises: PositionRefused as a source, which looks when the dump is asked for."""
+    """Return a position that the replica reported. Raises: PositionRefused, as a source that parses it at the dump request."""
     try:
         return GtidPosition.from_text(str(user_variables.get(name) or ""))
     except DomainTwice as error:

@@ -1,4 +1,4 @@
-"""Where a MySQL replica starts that asks by COM_BINLOG_DUMP_GTID, and where it goes on in the next generation."""
+"""The start of a MySQL replica that sends COM_BINLOG_DUMP_GTID, and its continuation in the next generation."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,7 +25,7 @@ _HEARTBEAT_V2_SINCE: Final = (8, 0, 26)
 
 
 class MysqlRequest:
-    """A set of transactions. Raises PositionRefused where the source's GTID_MODE is not ON."""
+    """A set of transactions. Raises: PositionRefused if the source's GTID_MODE is not ON."""
 
     def __init__(self, request: BinlogDumpGtid, facts: SourceFacts, gtids: GtidLookup) -> None:
         known = facts.gtids()
@@ -44,7 +44,7 @@ class MysqlRequest:
         self._decoded: GtidSet | None = None
 
     def reported(self) -> GtidSet:
-        """See `GtidRequest`."""
+        """Implement `GtidRequest.reported`."""
         if self._decoded is None:
             try:
                 self._decoded = decode_gtid_set(self._request.held)
@@ -54,7 +54,7 @@ class MysqlRequest:
         return self._decoded
 
     def start(self, series: Sequence[ArchivedGtids]) -> MysqlFilter | None:
-        """See `GtidRequest`. In the newest generation before which there is nothing that the replica lacks."""
+        """Implement `GtidRequest.start`, in the newest generation before which the replica has everything."""
         held = self.reported()
         executed = series[-1].executed
         known = executed if isinstance(executed, GtidSet) else None
@@ -71,7 +71,7 @@ class MysqlRequest:
         return self._planned(chosen, held, self._own, known) if chosen is not None else None
 
     def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MysqlFilter | None:
-        """See `GtidRequest`."""
+        """Implement `GtidRequest.go_on`."""
         held = self.reported() | sent if isinstance(sent, GtidSet) else self.reported()
         return self._planned(archived, held, (), None, goes_on=True)
 
@@ -107,7 +107,7 @@ class MysqlRequest:
             archived,
             snapshot.name,
             groups,
-            # As a source, which looks at the first transaction only where it finds the file itself.
+            # A source also looks at the first transaction only if it finds the file itself.
             continues=goes_on or (groups is not None and groups.seek is not None and named is None),
             strange=start.strange,
             takes_v2=self._takes_v2,
@@ -115,7 +115,7 @@ class MysqlRequest:
 
 
 def _named_file(request: BinlogDumpGtid, series: Sequence[ArchivedGtids]) -> tuple[ArchivedGtids, int]:
-    """The file that the request names, of the newest generation that has one of that name. Raises: PositionRefused."""
+    """Return the file that the request names, of the newest generation that has one of that name. Raises: PositionRefused."""
     if request.offset != FIRST_EVENT:
         raise refusal(
             f"{shown_name(request.file)}:{request.offset}: with a set of GTIDs binlog-relay starts at position 4 of a file"

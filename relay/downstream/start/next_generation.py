@@ -1,7 +1,7 @@
-"""How a stream switches from the end of one generation of the archive to the next: the binlogs of the source that came after.
+"""The switch of a stream from the end of one generation of the archive to the next: the binlogs of the source that came after.
 
-by GTID           it goes on there, on the same connection
-by file and position   it ends with ERR 1236, which names the same place in the next generation
+by GTID                continues there, on the same connection
+by file and position   ends with ERR 1236, which names the same place in the next generation
 """
 
 import asyncio
@@ -28,26 +28,27 @@ from relay.downstream.start.same_place import SamePlace
 from relay.downstream.start.segment import Segment, SegmentOpener, missing_file
 from relay.process.background import begin_task, tell_fault
 
-# What a switch found: where the stream goes on, its file open, or the error that it ends with.
+# The result of a switch: where the stream continues, its file open, or the error that it ends with.
 Found = Segment | AnsweredError
 
 
 class GenerationSwitch(Protocol):
-    """What a dump asks for at the end of a file that has no next one. On the event loop."""
+    """The switch that a dump uses at the end of a file that has no next one. On the event loop."""
 
     def is_due(self) -> bool:
-        """Whether the generation that is read has ended and a later one goes on."""
+        """Return whether the generation that is read has ended and a later one continues."""
 
     def begin(self, end: Position, before: GtidFilter | None, done: Callable[[Found], None]) -> None:
-        """At the generation's end. `done` is called later, unless `cancel` is: with where the stream goes on, or with the error
-        that ends it. before: the stream's filter so far."""
+        """Look for the switch at the generation's end. `done` is called later, unless `cancel` is called: with where the stream
+        continues, or with the error that ends it. before: the stream's present filter.
+        """
 
     def cancel(self) -> None:
-        """The dump has ended."""
+        """Cancel the switch: the dump has ended."""
 
 
 class _Task(ABC):
-    """A switch that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
+    """A switch that is looked for in a task. On the event loop. `reading`: the generation of the stream."""
 
     def __init__(self, archive: Archive, reading: Generation) -> None:
         self.archive = archive
@@ -56,7 +57,7 @@ class _Task(ABC):
         self._task: asyncio.Task[None] | None = None
 
     def is_due(self) -> bool:
-        """See `GenerationSwitch`."""
+        """Implement `GenerationSwitch.is_due`."""
         reading = self.reading
         # One whose files were all purged is in no list any more.
         return self.following is not None and (reading.ended or reading not in self.archive.all)
@@ -67,11 +68,11 @@ class _Task(ABC):
         return self.archive.after(self.reading)
 
     def begin(self, end: Position, before: GtidFilter | None, done: Callable[[Found], None]) -> None:
-        """See `GenerationSwitch`."""
+        """Implement `GenerationSwitch.begin`."""
         self._task = begin_task(self._run(end, before, done), "looking for where a stream goes on")
 
     def cancel(self) -> None:
-        """See `GenerationSwitch`."""
+        """Implement `GenerationSwitch.cancel`."""
         if self._task is not None:
             self._task.cancel()
 
@@ -87,7 +88,7 @@ class _Task(ABC):
             text = f"{end}: the files of the next source cannot be read: {error}"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
         except Exception as fault:
-            # A bug of ours must not leave the replica waiting without a word.
+            # An internal fault must not leave the replica waiting without an answer.
             tell_fault("passage_failed", fault, end=str(end))
             text = f"{end}: {INTERNAL_ERROR}. The replica may try again"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
@@ -99,11 +100,13 @@ class _Task(ABC):
 
     @abstractmethod
     async def find(self, end: Position, before: GtidFilter | None) -> Segment:
-        """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
+        """Find where the stream continues. Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be
+        read.
+        """
 
 
 class GtidSwitch(_Task):
-    """Of a replica that asked by GTID. requested: what it asked for."""
+    """The switch of a replica that asked by GTID. requested: its request."""
 
     def __init__(
         self,
@@ -119,7 +122,7 @@ class GtidSwitch(_Task):
         self._requested = requested
 
     async def find(self, end: Position, before: GtidFilter | None) -> Segment:
-        """See `_Task`."""
+        """Implement `_Task.find`."""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
@@ -149,26 +152,26 @@ class GtidSwitch(_Task):
         return segment
 
     def _check_not_ahead(self, end: Position, gap: AcceptedGap) -> None:
-        """Whoever was sent all of a generation was sent what the source lost of it. Raises: PositionRefused."""
+        """Refuse a replica that was sent all of a generation, and so what the source lost of it. Raises: PositionRefused."""
         lost_in_it = gap.lost and gap.fork == gap.after
         if lost_in_it or end > gap.fork:
             raise is_ahead(end, gap, gap.lost)
 
     def _has_begun(self, start: GtidFilter) -> bool:
-        """Whether the file's format description is published; one that was removed meanwhile is for the opener to refuse."""
+        """Return whether the file's format description is published; one that was removed meanwhile is left to the opener to refuse."""
         file = start.generation.file(start.first_file)
         return file is None or file.end > FIRST_EVENT
 
 
 class PositionSwitch(_Task):
-    """Of a replica that reads by file and position."""
+    """The switch of a replica that reads by file and position."""
 
     def __init__(self, archive: Archive, reading: Generation, searches: PlaceSearches) -> None:
         super().__init__(archive, reading)
         self._searches = searches
 
     async def find(self, end: Position, before: GtidFilter | None) -> Segment:
-        """See `_Task`. Always raises."""
+        """Implement `_Task.find`. It always raises."""
         behind = gap_behind(self.archive, self.reading)
         if behind is not None:
             following, gap = behind
@@ -180,7 +183,7 @@ class PositionSwitch(_Task):
 
 
 def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:
-    """ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
+    """Return ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
     identity = following.identity if following is not None else None
     who = "another source"
     if identity is not None:

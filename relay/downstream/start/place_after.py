@@ -1,4 +1,4 @@
-"""Where in the newest generation the place is at which an ended one ends, and the wait of many replicas for it."""
+"""The place in the newest generation at which an ended one ends, and the wait of many replicas for it."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.start.same_place import SamePlace, same_place
 from relay.process.background import begin_task
 
-# What the next source is still to deliver is looked for so often; where that takes long, so many times as long is waited.
+# Seconds between two looks for what the next source must still deliver; if a look takes long, the wait is this multiple of it.
 _AGAIN_S: Final = 0.2
 _REST: Final = 4
-# What an archive that cannot be read ends the search in: for all who wait for it.
+# The errors of an archive that cannot be read, which end the search for all who wait for it.
 _TOLD: Final = (OSError, Malformed)
 
 
 async def place_after(archive: Archive, gtids: GtidLookup, generation: Generation) -> SamePlace | None:
-    """In the newest generation, the same place as this generation's end; None: the source is still to deliver it.
+    """Return the place in the newest generation that equals this generation's end; None: the source must still deliver it.
 
     Raises: OSError, Malformed.
     """
@@ -30,7 +30,7 @@ async def place_after(archive: Archive, gtids: GtidLookup, generation: Generatio
 
 
 async def rest(took_s: float) -> None:
-    """Waits between two looks for what is still to come. took_s: how long the last one took, with its wait for a thread."""
+    """Wait between two looks for what must still come. took_s: the duration of the last one, with its wait for a thread."""
     await asyncio.sleep(max(_AGAIN_S, _REST * took_s))
 
 
@@ -49,7 +49,7 @@ class PlaceSearches:
         self._searches: dict[Generation, _Search] = {}
 
     async def find(self, ended: Generation) -> SamePlace:
-        """Once the source has delivered it. Raises: OSError, Malformed."""
+        """Return the place once the source has delivered it. Raises: OSError, Malformed."""
         search = self._searches.get(ended)
         if search is None:
             looking = begin_task(self._look(ended), "looking for the place after a generation", expected=_TOLD)
@@ -61,7 +61,7 @@ class PlaceSearches:
             search.waiting -= 1
             if search.task.done() or not search.waiting:
                 search.task.cancel()
-                # Whoever comes now begins another one.
+                # A later caller begins another search.
                 if self._searches.get(ended) is search:
                     del self._searches[ended]
 

@@ -1,6 +1,6 @@
-"""At which file and position of the next source's binlogs the place is where the binlogs of a source ended.
+"""The file and position in the next source's binlogs that equal the end of a source's binlogs.
 
-It is the place before which there is all that was executed by then, and nothing else. Two sources may have written the same
+It is the place before which everything that was executed by then is listed, and nothing else. Two sources may have written the same
 transactions in another order: then there may be none.
 """
 
@@ -25,7 +25,7 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SamePlace:
-    """The place; `position` None: there is none, `why` says it."""
+    """The place; `position` None: there is none, for the reason `why`."""
 
     position: Position | None
     why: str = ""
@@ -36,7 +36,8 @@ _BEFORE: Final = SamePlace(None, "it lies before the binlogs that are kept of th
 
 
 def same_place(archived: ArchivedGtids, executed: GtidValue | None) -> SamePlace | None:
-    """In the generation `archived`, of what was `executed` by the end of the one before. None: not all of it came yet.
+    """Return the place in the generation `archived` after what was `executed` by the end of the one before. None: not all of it came
+    yet.
 
     Blocking. Raises: OSError, Malformed.
     """
@@ -87,7 +88,7 @@ def _of_mariadb(archived: ArchivedGtids, holdings: MariadbHoldings, executed: Gt
 
 
 def _first_sent(snapshot: FileSnapshot, waiting: dict[int, DomainGtid]) -> int | None:
-    """Offset of the first group that is sent to a replica that waits for these; takes those out that come before it."""
+    """Return the offset of the first group that is sent to a replica that waits for these; remove those that come before it."""
     start = snapshot.head().end
     blocks = snapshot.blocks()
     if blocks is not None and len(blocks):

@@ -1,4 +1,4 @@
-"""Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
+"""The position of a stream: one record, whatever brought the stream there, and the one place where its file is opened."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,19 +25,19 @@ from relay.downstream.request.request_checks import check_checksum, check_flavou
 from relay.fairness.client_threads import in_turn
 
 _BEGINNING_BYTES: Final = 512
-"""Of a file: more than its format description has."""
+"""The bytes at a file's beginning that are read at once: more than its format description has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file's part of a stream, from the first byte that is sent of it.
+    """The part of a stream in one file, from the first byte that is sent of it.
 
-    offset: where it begins, as the Rotate before it says. head: the file's format description as this replica gets it; None:
-    it is part of what is stored from `offset` on. filter: of a replica by GTID, what is not sent of this generation; None: all
-    is sent. server_id: of the events that are made here. resumes: `offset` is inside a transaction, where this replica's
-    stream broke off.
+    offset: where it begins, as the Rotate before it says. head: the file's format description as this replica gets it; None: it is
+    part of what is stored from `offset` on. filter: for a GTID replica, what is not sent of this generation; None: everything is
+    sent. server_id: of the events that are generated here. resumes: `offset` is inside a transaction, where this replica's stream
+    broke off.
 
-    Whoever has it closes `opened`.
+    The owner of the segment closes `opened`.
     """
 
     generation: Generation
@@ -51,25 +51,25 @@ class Segment:
 
     @property
     def stored_from(self) -> int:
-        """Offset of the first stored byte that is sent. At the file's beginning the head is in the place of the stored one."""
+        """The offset of the first stored byte that is sent. At the file's beginning the head replaces the stored one."""
         return self.offset + len(self.head) if self.head is not None and self.offset <= FIRST_EVENT else self.offset
 
     def in_next_file(self, file: ArchivedFile, reads: FileReads) -> "Segment":
-        """The same stream in the generation's next file, opened. Raises: ArchiveDamaged; OSError."""
+        """Return the same stream in the generation's next file, opened. Raises: ArchiveDamaged; OSError."""
         opened = open_file(self.generation, file, reads, FIRST_EVENT)
         return replace(self, file=file, offset=FIRST_EVENT, opened=opened, head=None, resumes=False)
 
 
 class SegmentHost(Protocol):
-    """What opening a file for a replica needs of the server."""
+    """The parts of the server that opening a file for a replica needs."""
 
     reads: FileReads
 
     def shown_server_id(self, generation: Generation) -> int:
-        """The server_id of the source whose binlogs these are, as replicas are to see it."""
+        """Return the server_id that replicas are shown for the source of these binlogs."""
 
     def check_replica(self, server_id: int, server_uuid: str) -> None:
-        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
+        """Refuse a replica whose ids collide with those of another server. Raises: PositionRefused."""
 
 
 class SegmentOpener:
@@ -81,15 +81,17 @@ class SegmentOpener:
 
     @property
     def identity(self) -> ReplicaIdentity | None:
-        """Whose stream it is; None for a client that is no replica."""
+        """The identity of the replica; None for a client that is no replica."""
         return self._request.identity
 
     def check(self, flavour: str) -> None:
-        """Refuses a replica that cannot read this flavour's events, or has somebody else's ids. Raises: PositionRefused."""
+        """Refuse a replica that cannot read this flavour's events, or whose ids collide with another server's. Raises:
+        PositionRefused.
+        """
         request = self._request
         check_flavour(flavour, request.variables)
         if request.registered is not None:
-            # mysqlbinlog --stop-never registers no replica, and its server_id is 1 unless it is told another.
+            # mysqlbinlog --stop-never registers no replica, and its server_id is 1 by default.
             self._host.check_replica(request.registered, request.uuid)
 
     async def open(
@@ -101,7 +103,7 @@ class SegmentOpener:
         filter: GtidFilter | None = None,
         resumes: bool = False,
     ) -> Segment:
-        """The stream that begins there. Raises: PositionRefused; ArchiveDamaged; OSError."""
+        """Open the stream that begins there. Raises: PositionRefused; ArchiveDamaged; OSError."""
         file = generation.file(name)
         if file is None:
             raise just_removed(name)
@@ -112,7 +114,7 @@ class SegmentOpener:
             opened = open_file(generation, file, self._host.reads, offset)
             try:
                 if opened.is_packed:
-                    # Behind the Rotate that comes first no heartbeat can be sent, so what takes time is waited for before it.
+                    # No heartbeat can be sent after the Rotate that comes first, so anything slow is waited for before it.
                     await self._host.reads.here(opened, offset, _BEGINNING_BYTES)
                 head = await self._head(file, offset, opened, filter)
             except BaseException:
@@ -142,10 +144,9 @@ class SegmentOpener:
 
 
 def open_file(generation: Generation, file: ArchivedFile, reads: FileReads, offset: int) -> OpenFile:
-    """The file for reading from `offset` on. One that ends too early behind that is opened: what is there is good.
+    """Open the file for reading from `offset` on. One that ends too early after that is opened: its bytes are good.
 
-    Raises: ArchiveDamaged where it is not there, may not be read, or ends before; OSError where the system cannot open any file
-    now.
+    Raises: ArchiveDamaged if it is missing, may not be read, or ends before; OSError if the system cannot open any file now.
     """
     try:
         opened = reads.open(generation.path(file.name), generation.summed.of(file))
@@ -163,14 +164,15 @@ def open_file(generation: Generation, file: ArchivedFile, reads: FileReads, offs
 
 
 def just_removed(name: str) -> PositionRefused:
-    """ERR 1105 for a file that went while a stream was to begin in it."""
+    """Return ERR 1105 for a file that was removed while a stream was about to begin in it."""
     text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
     return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
 
 
 def missing_file(error: FileNotFoundError, archive: Archive) -> PositionRefused | ArchiveDamaged:
-    """What becomes of a request whose lookup found no file on the disk, by the file's name: a purge was faster, or the file is
-    gone although the archive has it, which is damage as for a request by position."""
+    """Return the error for a request whose lookup found no file on the disk, by the file's name: a purge was faster, or the file is
+    missing although the archive lists it, which is damage as for a request by position.
+    """
     name = Path(error.filename).name
     for generation in archive.all:
         if generation.file(name) is not None:
@@ -181,7 +183,7 @@ def missing_file(error: FileNotFoundError, archive: Archive) -> PositionRefused 
 
 
 def _read_format_description(opened: OpenFile, file: ArchivedFile) -> bytes:
-    """The file's first event, as it was archived: it gets a new checksum on its way, which would hide what was changed in it.
+    """Return the file's first event, as it was archived: it gets a new checksum on its way, which would hide a change in it.
 
     In a thread. Raises: OSError; Malformed; ArchiveDamaged.
     """

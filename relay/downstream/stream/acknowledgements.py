@@ -1,4 +1,4 @@
-"""What a semi-sync replica was asked to acknowledge, what it has, and the sums over all of them."""
+"""The acknowledgements that semi-sync replicas were asked for and sent, and the sums over all of them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from protocol.position import Position
 
 @dataclass(slots=True)
 class AcknowledgementSums:
-    """Of all connections since the relay started. Times in seconds.
+    """The sums over all connections since the relay started. Times in seconds.
 
-    `acknowledged`, `unanswered`: events that were asked for; an unanswered one is known when its connection ends.
-    `waits`, `waited_s`: from sending to the acknowledgement, where nothing newer was asked for in between.
+    `acknowledged`, `unanswered`: events that required an acknowledgement; an unanswered one is known when its connection ends.
+    `waits`, `waited_s`: from sending to the acknowledgement, if nothing newer was requested in between.
     """
 
     acknowledged: int = 0
@@ -23,37 +23,37 @@ class AcknowledgementSums:
 
 
 class Acknowledgements:
-    """One connection's. A replica answers each event that is asked for once, in order, with its position behind it."""
+    """The acknowledgements of one connection. A replica answers each request once, in order, with its position after the event."""
 
     def __init__(self, sums: AcknowledgementSums, knows_file: Callable[[str], bool]) -> None:
         self.requested: Position | None = None
-        """The newest transaction end that was asked for."""
+        """The newest transaction end that an acknowledgement was requested for."""
         self.acked: Position | None = None
-        """Up to where the replica says that it has stored everything."""
+        """The position up to which the replica says that it has stored everything."""
         self.acked_at: float | None = None
         self.open = 0
-        """Events asked for and not acknowledged."""
+        """Requested events that are not acknowledged."""
         self._before: deque[tuple[Position, int]] = deque()
-        """Of the generations before: the newest transaction end that was asked for, and how many answers are to come."""
+        """For the generations before: the newest requested transaction end, and the number of answers that must still come."""
         self._requested_at = 0.0
         self._sums = sums
         self._knows_file = knows_file
 
     def ask(self, newest: Position, count: int, now: float) -> None:
-        """`count` more events are asked for; the last of them ends at `newest`."""
+        """Request `count` more events; the last of them ends at `newest`."""
         self.requested = newest
         self.open += count
         self._requested_at = now
 
     def pass_on(self) -> None:
-        """What is asked for from now on is of the next generation, whose file names say nothing about those before it."""
+        """Note that later requests are of the next generation, whose file names say nothing about those before it."""
         if self.requested is not None and self.open:
             self._before.append((self.requested, self.open))
         self.requested = self.acked = None
         self.open = 0
 
     def take(self, position: Position, now: float) -> None:
-        """An acknowledgement came. Raises: PeerError for one that cannot be true; nothing was changed then."""
+        """Take an acknowledgement. Raises: PeerError for one that cannot be true; nothing was changed then."""
         said = f"The replica acknowledged {position}"
         if self._before:
             self._take_earlier(said, position)
@@ -84,7 +84,7 @@ class Acknowledgements:
             self._before.popleft()
 
     def end(self) -> None:
-        """The connection ended: what is open stays unanswered."""
+        """Note that the connection ended: what is open stays unanswered."""
         self._sums.unanswered += self.open + sum(left for _requested, left in self._before)
         self.open = 0
         self._before.clear()
@@ -95,10 +95,10 @@ def _lie(text: str) -> PeerError:
 
 
 def semi_sync_status(sums: AcknowledgementSums, *, clients: int) -> dict[str, int | str]:
-    """What SHOW STATUS shows, without the `Rpl_semi_sync_master_` or `Rpl_semi_sync_source_` before each name.
+    """Return what SHOW STATUS shows, without the `Rpl_semi_sync_master_` or `Rpl_semi_sync_source_` before each name.
 
-    The relay delays no commit: `yes_tx` counts the transaction ends that replicas acknowledged, `no_tx` those that a
-    replica left without asking again on the same connection; the waits are those of the network. Times in microseconds.
+    The relay delays no commit: `yes_tx` counts the transaction ends that replicas acknowledged, `no_tx` those that a replica left
+    without asking again on the same connection; the waits are those of the network. Times are in microseconds.
     """
     waited_us = round(sums.waited_s * 1e6)
     average_us = round(waited_us / sums.waits) if sums.waits else 0

@@ -1,4 +1,4 @@
-"""The admission of a dump: what a request is checked for, what it is refused with, and the dump it becomes."""
+"""The admission of a dump: the checks of a request, its refusals, and the dump that it becomes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -33,16 +33,16 @@ _MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
 
 
 class AdmissionHost(SegmentHost, PositionHost, StreamHost, Protocol):
-    """What the admission needs of the server."""
+    """The parts of the server that the admission needs."""
 
     reads: FileReads
     place_searches: PlaceSearches
 
 
 class AdmittedDump:
-    """A request that is served. Holds the file open where the stream begins, until the dump closes it, or `drop`.
+    """A request that is served. It keeps the file open where the stream begins, until the dump closes it, or `drop`.
 
-    by_gtid: what was asked for by GTID; None: the request was by file and position.
+    by_gtid: the requested GTIDs; None: the request was by file and position.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class AdmittedDump:
         )
 
     def described(self) -> dict[str, object]:
-        """What the log says of the dump as it starts."""
+        """Return the fields that the log shows of the dump as it starts."""
         return {
             "file": self._segment.file.name,
             "offset": self._segment.offset,
@@ -81,7 +81,7 @@ class AdmittedDump:
         }
 
     def prepare(self, owner: DumpOwner) -> Dump:
-        """The dump, which sends nothing before `begin`. Where this raises, `drop` is still to be called.
+        """Create the dump, which sends nothing before `begin`. If this raises, `drop` must still be called.
 
         Raises: PositionRefused.
         """
@@ -96,7 +96,7 @@ class AdmittedDump:
             raise
 
     def _switch(self) -> GenerationSwitch | None:
-        """How the stream goes on behind the last file of its generation; None: it ends there. Raises: PositionRefused."""
+        """Return how the stream continues after the last file of its generation; None: it ends there. Raises: PositionRefused."""
         host, reading = self._host, self._segment.generation
         if not host.archive.holds(reading):
             raise just_removed(self._segment.file.name)
@@ -105,7 +105,7 @@ class AdmittedDump:
         return PositionSwitch(host.archive, reading, host.place_searches) if not self.options.ends_at_end else None
 
     def _begin_mark(self) -> Mark | None:
-        """Who asks by GTID says itself where it is to go on."""
+        """Return the replica's mark; None for one that asks by GTID and reports itself where it continues."""
         identity, segment = self._request.identity, self._segment
         if identity is None or self._by_gtid is not None:
             return None
@@ -113,14 +113,14 @@ class AdmittedDump:
             return segment.generation.replicas.begin(identity, segment.file.name, segment.offset)
 
     def drop(self) -> None:
-        """The dump is not begun after all."""
+        """Close the file: the dump is not begun after all."""
         self._host.reads.close(self._segment.opened)
 
 
 async def admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
-    """Decides about a request; may wait for a position that is still to arrive.
+    """Decide about a request; this may wait for a position that must still arrive.
 
-    Raises: PositionRefused, with what the replica is told; also for an archive that cannot be read.
+    Raises: PositionRefused, with the replica's message; also for an archive that cannot be read.
     """
     with _archive_errors_refused(host.archive, request.command):
         return await _admit(host, request)
@@ -128,7 +128,7 @@ async def admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
 
 @contextlib.contextmanager
 def _archive_errors_refused(archive: Archive, command: BinlogDump | BinlogDumpGtid) -> Iterator[None]:
-    """What is wrong with the archive is told to the replica, which may try again."""
+    """Report errors of the archive to the replica, which may try again."""
     try:
         yield
     except ArchiveDamaged as error:
@@ -144,7 +144,7 @@ def _archive_errors_refused(archive: Archive, command: BinlogDump | BinlogDumpGt
 
 async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     if request.facts.unreached is not None:
-        # Also where the source was reached meanwhile: what the client was greeted with is not what it would be sent.
+        # Also if the source was reached meanwhile: the client's greeting would not match its stream.
         raise refusal(request.facts.unreached(), ErrorCode.ER_UNKNOWN_ERROR)
     command, opener = request.command, SegmentOpener(host, request)
     if isinstance(command, BinlogDump) and not request.by_gtid:
@@ -167,7 +167,7 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
 
 
 def _heartbeat_s(value: object) -> float:
-    """Seconds from a variable in nanoseconds; 0 (none) for what is no number. Servers take no period below 1 ms."""
+    """Return seconds from a variable in nanoseconds; 0 (none) for what is no number. Servers accept no period below 1 ms."""
     try:
         period_ns = int(str(value)) if value is not None else 0
     except ValueError:

@@ -1,8 +1,8 @@
 """The stream of one replica: from the archive's published bytes to its socket. Nothing here looks at single events.
 
-A dump is never suspended inside a step. `pump` sends what can be sent and returns; it is called again when the socket
-took what it was given, when the archive grew, or when a read in a thread is done. So a replica that stalls costs one
-output buffer, and nobody waits for it.
+A dump is never suspended inside a step. `pump` sends what can be sent and returns; it is called again when the socket took what it
+was given, when the archive grew, or when a read in a thread is done. So a replica that stalls costs one output buffer, and no other
+replica waits for it.
 """
 
 import asyncio
@@ -36,29 +36,29 @@ from relay.fairness.fair_pool import TURN, taking
 
 log = structlog.get_logger("relay.downstream")
 
-# After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
+# After this much the loop is released, so that a replica that catches up from memory does not delay the others.
 _TURN_BYTES: Final = 1 << 20
-# To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
+# Changing to the next file takes as long as sending so much: of thousands of tiny files a turn takes no more than these.
 _FILE_COST_BYTES: Final = 256 << 10
-# Of a file's beginning, more than its format description has.
+# The bytes at a file's beginning that are read at once: more than its format description has.
 _BEGINNING_BYTES: Final = 512
-# Of a file's end: where it is sent, the next file is looked for.
+# The distance to a file's end from which on the next file is looked for.
 _LAST_BYTES: Final = 1 << 20
-# Of a run in a buffer, so many bytes; False if they are too few.
+# Sends so many bytes of a run in a buffer; False if they are too few.
 _Send = Callable[[bytearray, int], bool]
 
 
 class StreamHost(Protocol):
-    """What all dumps of one server share."""
+    """The parts that all dumps of one server share."""
 
     reads: FileReads
     outputs: BufferPool
 
     def wait_at_edge(self, dump: "Dump") -> None:
-        """`dump.pump` is to be called when the archive grows."""
+        """Call `dump.pump` when the archive grows."""
 
     def shortest_silence_s(self) -> float:
-        """Between two heartbeats of one stream: all streams share the loop."""
+        """Return the shortest time between two heartbeats of one stream: all streams share the loop."""
 
 
 class DumpOwner(Protocol):
@@ -66,34 +66,34 @@ class DumpOwner(Protocol):
 
     @property
     def write_paused(self) -> bool:
-        """Whether the socket has not taken yet what it was given last."""
+        """True if the socket has not taken yet what it was given last."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Gives bytes to the socket. They must not change until `write_paused` is False again."""
+        """Give bytes to the socket. They must not change until `write_paused` is False again."""
 
     def unread_bytes(self) -> int | None:
-        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
+        """Return the written bytes that the replica has not read, as far as the system knows; None: unknown."""
 
     def acknowledgements_requested(self, newest: Position, count: int) -> None:
-        """So many events more are to be acknowledged; the newest, perhaps not sent whole yet, ends at `newest`."""
+        """Note that so many more events must be acknowledged; the newest, perhaps not sent whole yet, ends at `newest`."""
 
     def generation_entered(self) -> None:
-        """What is sent from now on is of the next generation, whose file names say nothing about those before it."""
+        """Note that what is sent from now on is of the next generation, whose file names say nothing about those before it."""
 
     def dump_ended(self, sequence: int) -> None:
-        """The client wanted EOF at the end, and the end is here."""
+        """End the stream: the client wanted EOF at the end, and it is reached."""
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
-        """The stream cannot go on. `sequence` None: it broke off inside an event, so there is no place for an error."""
+        """End the stream with an error. `sequence` None: it broke off inside an event, so an error cannot be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """How this replica wants its stream.
+    """The options of this replica's stream.
 
-    `heartbeat_s`: silence after which a heartbeat is sent, 0: none. `first_rotate_checksum`: the replica's variable.
-    `ends_at_end`: EOF instead of waiting. `takes_checksums`: it set the variable. `mode`: of the framer. `semi_sync`:
-    acknowledgements are asked for. `annotations`: MariaDB's Annotate_rows are sent.
+    `heartbeat_s`: silence after which a heartbeat is sent, 0: none. `first_rotate_checksum`: the replica's variable. `ends_at_end`:
+    EOF instead of waiting. `takes_checksums`: it set the variable. `mode`: of the framer. `semi_sync`: acknowledgements are
+    requested. `annotations`: MariaDB's Annotate_rows are sent.
     """
 
     heartbeat_s: float
@@ -117,8 +117,8 @@ class Dump:
         resume: ResumeRange | None,
         switch: GenerationSwitch | None,
     ) -> None:
-        """segment: where the stream begins; its file is closed at the end. resume: kept up with what is sent; None: who asks
-        again says itself where. switch: what comes after the last file of the generation; None: nothing ever does.
+        """segment: where the stream begins; its file is closed at the end. resume: updated with what is sent; None: the replica
+        reports itself where it continues. switch: what comes after the last file of the generation; None: nothing ever does.
         """
         self._reads = host.reads
         self._host = host
@@ -129,7 +129,7 @@ class Dump:
         self._packets = EventPackets(options.mode, asks=options.semi_sync, annotations=options.annotations)
         self._framer = self._packets.framer
         self._failure: AnsweredError | None = None
-        """What the stream ends with once the socket took everything."""
+        """The error with which the stream ends once the socket took everything."""
         self._loop = asyncio.get_running_loop()
         self._held: bytearray | None = None
         self._closed = False
@@ -137,23 +137,23 @@ class Dump:
         self._turn_scheduled = False
         self._read_pending = False
         self._switching = False
-        """The next generation is looked for; until it is found, heartbeats go on."""
+        """True while the next generation is looked for; heartbeats continue meanwhile."""
         self._edge = LiveEdge(self, heartbeat_s=options.heartbeat_s, settles=resume is not None)
         self.sent_bytes = 0
         self._threads_turn = TURN.get()
         self._enter(segment)
 
     def _enter(self, segment: Segment) -> None:
-        """What is sent next is of another file. Whatever belongs to a file is set here, and nowhere else."""
+        """Continue with another file. Everything that belongs to a file is set here, and nowhere else."""
         self._segment = segment
         self._file = segment.file
         self._offset = self._start_in_file = segment.offset
         self._framer.begin_file(segment.file.checksum)
         self._checked = CheckedBytes(segment.file.name, segment.file.checksum, segment.offset)
         self._next_awaited = False
-        """The file behind this one was waited for."""
+        """True if the file after this one was waited for."""
         self._next_error: ArchiveError | None = None
-        """Why it cannot be read: told when all of this one was sent."""
+        """The reason why the next file cannot be read, which is reported when all of this one was sent."""
         self._filter: GtidFilter | None = segment.filter
         if self._filter is not None:
             self._filter.begin_file(segment.file, segment.server_id)
@@ -168,28 +168,28 @@ class Dump:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether what is sent next is looked at event by event."""
+        """True if what is sent next is looked at event by event."""
         return self._filter is not None and self._filter.is_active
 
     @property
     def position(self) -> Position:
-        """Up to where the stream was given to the socket."""
+        """The position up to which the stream was given to the socket."""
         return Position(self._file.name, self._offset)
 
     @property
     def is_settled(self) -> bool:
-        """The stream is at rest at a transaction boundary, and a heartbeat was sent since."""
+        """True if the stream rests at a transaction boundary and a heartbeat was sent since."""
         return self._edge.is_settled
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the socket has taken all that was published of this file; a stream that is read or cut short is not."""
+        """True if the socket has taken all that was published of this file, and the stream is neither being read nor cut short."""
         busy = self._closed or self._silenced or self._read_pending or self._turn_scheduled
         return not busy and not self._owner.write_paused and self.has_sent_all
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether a bucket is waited for between two events, and the socket has taken all: only heartbeats can be sent."""
+        """True if a bucket is waited for between two events, and the socket has taken everything: only heartbeats can be sent."""
         waits = (
             self._read_pending
             and (self._next_awaited or self._segment.opened.is_packed)
@@ -199,59 +199,59 @@ class Dump:
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether nothing of this file is left to be sent now."""
+        """True if nothing of this file is left to be sent now."""
         return self._offset >= self._end
 
     @property
     def _end(self) -> int:
-        """Up to where of the file is sent now. A Rotate that ends it is held back until the file that it names has begun.
+        """The offset up to which the file is sent now. A Rotate that ends it is held back until the file that it names has begun.
 
-        Behind a Rotate a replica takes nothing but a format description, and so no heartbeat: where the next file does not
-        come, it would give its source up.
+        After a Rotate a replica takes nothing but a format description, and so no heartbeat: if the next file did not come, it would
+        give its source up.
         """
         file = self._file
-        # Who reads one generation and no more, as mysqlbinlog does, may read what the source has lost, too.
+        # A reader of one generation and no more, as mysqlbinlog, may read what the source has lost, too.
         served = file.end if self._switch is None else self._segment.generation.served_end(file)
         if served < file.end:
             return max(served, self._offset)
         if self._options.ends_at_end or self._is_followed(file):
             return file.end
         rotate = None
-        with contextlib.suppress(OSError):  # whoever reads what is to be sent will hear of it
+        with contextlib.suppress(OSError):  # the reader of what is sent reports it
             rotate = self._segment.opened.last_rotate(file.end, with_checksum=bool(file.checksum))
         return file.end if rotate is None else rotate
 
     def _is_followed(self, file: ArchivedFile) -> bool:
-        """Whether what comes behind this file is there, or nothing ever does."""
+        """Return whether the file after this one exists, or nothing ever follows."""
         if not file.sealed:
             return False
         generation = self._segment.generation
         try:
             following = generation.next_file(file.name)
         except ArchiveError:
-            return True  # it is told when all of this file was sent
+            return True  # it is reported when all of this file was sent
         if following is None:
-            return generation.ended and generation.fork is None  # behind a gap there is not what it names
+            return generation.ended and generation.fork is None  # what it names is not there after a gap
         return following.end > FIRST_EVENT or following.damaged
 
     def unread_bytes(self) -> int | None:
-        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
+        """Return the written bytes that the replica has not read, as far as the system knows; None: unknown."""
         return self._owner.unread_bytes()
 
     def silence(self) -> None:
-        """Nothing is sent any more: the replica has ended its side, and what comes now is to show how."""
+        """Send nothing any more: the replica has ended its side, and the socket will show how."""
         self._silenced = True
 
     def begin(self, sequence: int) -> None:
-        """Sends what comes before the events. sequence: of the first packet."""
+        """Send what comes before the events. sequence: of the first packet."""
         self._framer.sequence = sequence
         self._owner.unread_bytes()  # the window as it is with everything read
         self._send_head(with_checksum=self._options.first_rotate_checksum)
-        # Admission had the loop until now.
+        # The admission has used the loop until now.
         self._schedule_turn()
 
     def _send_head(self, *, with_checksum: bool) -> None:
-        """The Rotate to the segment that was entered, and the file's format description where it is not sent as stored."""
+        """Send the Rotate to the segment that was entered, and the file's format description if it is not sent as stored."""
         segment = self._segment
         events = [rotate_event(self.position, segment.server_id, with_checksum=with_checksum)]
         if segment.head is not None:
@@ -264,13 +264,13 @@ class Dump:
                 self._filter.begin_behind(self._offset)
 
     def close(self, *, all_was_read: bool = False) -> None:
-        """Ends the stream; nothing is written any more.
+        """End the stream; nothing is written any more.
 
-        all_was_read: the replica's system ended the connection, with nothing of it unread. If the stream had been at rest
-        at a transaction boundary, and the replica took a heartbeat since, it has stored everything, and a start inside a
-        transaction is no resume. Any other end leaves that open: a replica that stalled for long, and was cut off then,
-        asks for what it lacks. Without the heartbeat, events may have been in buffers inside the replica (16 KiB, and a
-        record of TLS), which it empties before it reads on.
+        all_was_read: the replica's system ended the connection, with nothing of it unread. If the stream had been at rest at a
+        transaction boundary, and the replica took a heartbeat since, it has stored everything, and a start inside a transaction is no
+        resume. Any other end leaves that open: a replica that stalled for long, and was cut off then, asks for what it does not have.
+        Without the heartbeat, events may have been in buffers inside the replica (16 KiB, and a record of TLS), which it empties
+        before it reads on.
         """
         if self._closed:
             return
@@ -287,20 +287,20 @@ class Dump:
         self._reads.close(self._segment.opened)
 
     def fail(self, error: AnsweredError) -> None:
-        """Ends the stream with an error from outside."""
+        """End the stream with an error from outside."""
         if not self._closed:
             between = self._framer.between_events and not self._owner.write_paused
             self._owner.dump_failed(self._framer.sequence if between else None, error)
 
     def writable(self) -> None:
-        """The socket took everything."""
+        """Continue: the socket took everything."""
         if self._held is not None:
             self._host.outputs.give(self._held)
             self._held = None
         self.pump()
 
     def pump(self) -> None:
-        """Sends until nothing is left, the socket is full, the disk must be waited for, or the turn is over."""
+        """Send until nothing is left, the socket is full, the disk must be waited for, or the turn is over."""
         if self._closed or self._silenced or self._read_pending or self._turn_scheduled or self._owner.write_paused:
             return
         if self._switching:
@@ -311,7 +311,7 @@ class Dump:
             self._end_by(error)
 
     def _end_by(self, error: Exception) -> None:
-        """Ends the stream by an error that came up in it. One that nobody foresaw is ours, and in the log."""
+        """End the stream by an error that came up in it. An unforeseen one is internal, and is logged."""
         if isinstance(error, PositionRefused):
             self.fail(error)
         elif isinstance(error, ArchiveDamaged):
@@ -329,7 +329,7 @@ class Dump:
             text = f"{self.position}: binlog-relay cannot read its archive: {error.strerror}. The replica may try again"
             self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
         elif isinstance(error, OSError | ValueError | Malformed):
-            # No bytes, or bytes that are no event: serving on from here would be guessing.
+            # No bytes, or bytes that are no event: serving from here on would be guessing.
             what = f"it cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
             name, offset = self._file.name, self._offset
             self._end_by(ArchiveDamaged(what, file=name, offset=offset, boundary=offset))
@@ -382,13 +382,14 @@ class Dump:
             left -= self._offset - offset
 
     def _awaits_next(self) -> bool:
-        """Whether the last part of a file is held back, until the beginning of the next one, which is packed, need not be waited for:
-        behind the Rotate a replica takes no heartbeat."""
+        """Return whether the last part of a file is held back until the beginning of the next one, which is packed, is available:
+        after the Rotate a replica takes no heartbeat.
+        """
         segment = self._segment
         if self._next_awaited or self._offset <= FIRST_EVENT or not self._framer.between_events:
             return False  # no heartbeat can be sent here either
         following = None
-        with contextlib.suppress(ArchiveError):  # it is told when all of this file was sent
+        with contextlib.suppress(ArchiveError):  # it is reported when all of this file was sent
             following = segment.generation.next_file(self._file.name)
         if following is None:
             return False
@@ -398,7 +399,7 @@ class Dump:
         try:
             entered = segment.in_next_file(following, self._reads)
         except (ArchiveError, OSError):
-            return False  # it is told when all of this file was sent
+            return False  # it is reported when all of this file was sent
         try:
             self._read_pending = self._reads.when_here(entered.opened, 0, _BEGINNING_BYTES, self._next_is_here)
         finally:
@@ -416,7 +417,7 @@ class Dump:
         self.pump()
 
     def _take_step(self, step: Step) -> bool:
-        """Does what the filter says where that is not to send stored bytes; False: there is nothing more to do now."""
+        """Do the filter's step, unless it is to send stored bytes; False: there is nothing more to do now."""
         if isinstance(step, SkipTo):
             self._offset = step.target
         elif isinstance(step, SendFirst):
@@ -458,8 +459,9 @@ class Dump:
             self.pump()
 
     def _send_sound(self, send: _Send, source: bytearray, size: int, end: int) -> bool:
-        """Sends of a run what may be sent now; False: nothing, before all of the next transaction was checked. Raises:
-        ArchiveDamaged; ValueError."""
+        """Send of a run what may be sent now; False: nothing, before all of the next transaction was checked. Raises: ArchiveDamaged;
+        ValueError.
+        """
         sendable = self._checked.sendable(source, size, self._offset, end)
         if not sendable:
             return False
@@ -468,7 +470,7 @@ class Dump:
         return True
 
     def _look_ahead(self, end: int) -> None:
-        """The next transaction, which is longer than a run, is checked in a thread."""
+        """Check the next transaction, which is longer than a run, in a thread."""
         opened, file, offset = self._segment.opened, self._file, self._offset
         look = partial(sound_ahead, opened.read_into, file.name, file.checksum, offset, end)
         with taking(self._threads_turn):
@@ -486,7 +488,7 @@ class Dump:
             self.pump()
 
     def _send_run(self, source: bytearray, size: int) -> bool:
-        """Frames and writes `size` bytes of the file; False if they are too few for a header."""
+        """Frame and write `size` bytes of the file; False if they are too few for a header."""
         framer, outputs = self._framer, self._host.outputs
         output = outputs.take()
         events, requested = framer.events, framer.asked_events
@@ -520,7 +522,7 @@ class Dump:
             self._host.outputs.give(output)
 
     def _send_filtered(self, source: bytearray, size: int) -> bool:
-        """As `_send_run`, without what the filter passes over."""
+        """Do as `_send_run`, without what the filter passes over."""
         assert self._filter is not None
         base, output = self._offset, self._host.outputs.take()
         run = FilteredRun(self._filter, self._packets, source, base, size, self._ask)
@@ -535,7 +537,9 @@ class Dump:
         return self._offset > base or self._filter.has_ended
 
     def _ask(self, start: int, count: int) -> None:
-        """The run that begins at `start` asks for acknowledgements, the newest perhaps for an event not sent whole yet."""
+        """Note that the run that begins at `start` requests acknowledgements, the newest perhaps for an event that is not sent whole
+        yet.
+        """
         framer = self._framer
         end = start + framer.asked_end if framer.asked_end >= 0 else self._file.end
         self._owner.acknowledgements_requested(Position(self._file.name, end), count)
@@ -546,11 +550,11 @@ class Dump:
         self._owner.write(data)
 
     def _write_events(self, events: list[bytes]) -> None:
-        """Events that are made here, each as a packet of the stream."""
+        """Write events that are generated here, each as a packet of the stream."""
         self._write(b"".join(map(self._packets.framed, events)))
 
     def _next_file(self) -> bool:
-        """All that is published of this file was sent: goes on to the next one, or waits. True: there is more to send."""
+        """Go on to the next file, or wait for it, as all that is published of this one was sent. True: there is more to send."""
         segment, generation = self._segment, self._segment.generation
         file = generation.file(self._file.name) or self._file
         if file is not self._file:
@@ -590,12 +594,12 @@ class Dump:
         return True
 
     def _at_fork(self, file: ArchivedFile) -> bool:
-        """Whether the source has lost what is archived behind here, so that a replica is not sent it."""
+        """Return whether the source has lost what is archived after here, so that a replica is not sent it."""
         fork = self._segment.generation.fork
         return fork is not None and self._switch is not None and file.number >= binlog_number(fork.file)
 
     def _may_switch(self) -> bool:
-        """Whether the next generation is looked for: this one has ended, and all of it was sent."""
+        """Look for the next generation if this one has ended and all of it was sent; return whether it is looked for."""
         switch = self._switch
         if switch is None or not switch.is_due():
             return False
@@ -631,20 +635,21 @@ class Dump:
 
     @property
     def shortest_silence_s(self) -> float:
-        """See `RestingStream`."""
+        """Implement `RestingStream.shortest_silence_s`."""
         return self._host.shortest_silence_s()
 
     def heartbeat(self) -> bytes | None:
-        """With the position that the replica counts; None: no such event can be sent here. Ends the dump if it is not known."""
+        """Return a heartbeat with the position that the replica counts; None: none can be sent here. End the dump if the position is
+        unknown.
+        """
         if self._offset <= FIRST_EVENT:
-            # Nothing of this file is published (it is to be synced first), and a replica takes none before the format
-            # description.
+            # Nothing of this file is published (it is synced first), and a replica takes no heartbeat before the format description.
             return None
         with_checksum = bool(self._file.checksum)
         try:
-            # Only what this session sent: a replica that started behind a Stop event does count it.
+            # Only what this session sent: a replica that started after a Stop event does count it.
             size = min(TAIL_BYTES, self._offset - self._start_in_file)
-            # What stands inside a file that is complete is neither a Stop nor a Rotate.
+            # An event inside a complete file is neither a Stop nor a Rotate.
             ends_here = self._offset >= self._file.end or not self._segment.opened.is_packed
             tail = self._segment.opened.read(self._offset - size, size) if ends_here else b""
         except BlockingIOError:
@@ -654,20 +659,20 @@ class Dump:
             return None
         position = replica_position(tail, self.position, with_checksum=with_checksum)
         if position.file != self._file.name:
-            # Behind a Rotate a replica reads nothing but a format description: MySQL 5.6 and MariaDB take anything else for
-            # an event of MySQL 4.0, and stop.
+            # After a Rotate a replica reads nothing but a format description: MySQL 5.6 and MariaDB take anything else for an event
+            # of MySQL 4.0, and stop.
             return None
         if position.offset > MAX_WIRE_POSITION:
             return None
         return heartbeat_event(position, self._segment.server_id, with_checksum=with_checksum)
 
     def send_heartbeat(self, event: bytes) -> None:
-        """Sends what `heartbeat` made."""
+        """Send what `heartbeat` returned."""
         self._write_events([event])
 
 
 def replaced_by_newer() -> AnsweredError:
-    """What a replica gets whose identity connected again. Source: MySQL 5.7 `rpl_master.cc`."""
+    """Return the error for a replica whose identity connected again. Source: MySQL 5.7 `rpl_master.cc`."""
     return AnsweredError(
         ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG,
         "A slave with the same server_uuid/server_id as this slave has connected to the master",

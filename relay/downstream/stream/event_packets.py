@@ -1,4 +1,4 @@
-"""The packets of one replica's stream: of stored events, which the kernel frames, and of events that are made here."""
+"""The packets of one replica's stream: stored events, which the kernel frames, and events that are generated here."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ from relay.archive.read.file_reads import STEP_BYTES
 OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
 _STATUS: Final = b"\0"
 _NO_TYPE: Final = -1
-# Of an event that may take a second packet.
+# The headers of an event that may take a second packet.
 _PACKET_HEADERS: Final = 8
 
 
 class EventPackets:
-    """Numbers and prefixes are one stream's, whoever makes the packet.
+    """The numbers and prefixes of one stream's packets, whatever creates the packet.
 
-    mode: of the framer. asks: acknowledgements are asked for, semi-sync. annotations: Annotate_rows are sent.
+    mode: of the framer. asks: acknowledgements are requested, semi-sync. annotations: Annotate_rows are sent.
     """
 
     def __init__(self, mode: int, *, asks: bool, annotations: bool) -> None:
@@ -27,16 +27,16 @@ class EventPackets:
         self.framer = Framer(mode, self._prefix, asks, left_out)
 
     def framed(self, event: bytes) -> bytes:
-        """The packets of an event that is made here; it stands between stored events."""
+        """Return the packets of an event that is generated here, between stored events."""
         payload = self._prefix + event
         framed = frame_payload(payload, self.framer.sequence)
         self.framer.sequence = (self.framer.sequence + packet_count(len(payload))) & 0xFF
         return framed
 
     def room_for(self, events: list[bytes]) -> int:
-        """Bytes that the packets of these events take at most."""
+        """Return the most bytes that the packets of these events take."""
         return sum(len(self._prefix) + len(event) + _PACKET_HEADERS for event in events)
 
     def room_for_stored(self, size_bytes: int) -> int:
-        """Bytes that the packets of so many stored bytes take at most."""
+        """Return the most bytes that the packets of so many stored bytes take."""
         return int(required_size(size_bytes, len(self._prefix)))

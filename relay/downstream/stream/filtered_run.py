@@ -1,4 +1,4 @@
-"""One run of a file's bytes, of which a filter says what is sent."""
+"""One run of a file's bytes, from which a filter selects what is sent."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from relay.downstream.stream.event_packets import EventPackets
 class FilteredRun:
     """`size` bytes of a file in source[0:size], from `base` on in the file.
 
-    offset: in the file, up to where it was sent or passed over. made: bytes of packets in the output. Both are true also
-    where `frame` raised: what was made by then is part of the stream.
+    offset: the place in the file up to which it was sent or passed over. made: bytes of packets in the output. Both are true also if
+    `frame` raised: the packets that exist by then are part of the stream.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class FilteredRun:
         size: int,
         requested: Callable[[int, int], None],
     ) -> None:
-        """requested(base, count): so many acknowledgements were asked for."""
+        """requested(base, count): called when so many acknowledgements were requested."""
         self._filter = filter
         self._groups = filter.groups
         self._packets = packets
@@ -34,10 +34,10 @@ class FilteredRun:
         self.made = 0
 
     def frame(self, output: bytearray) -> None:
-        """Puts the packets of what is sent into `output`; the rest of the run is left where more of the file is wanted.
+        """Put the packets of what is sent into `output`; the rest of the run is left if more of the file is needed.
 
-        What is behind the last that the filter passes over is left too. Raises: ValueError for bytes that are no event, or not
-        where NAME.gtx has one.
+        What comes after the last group that the filter passes over is left too. Raises: ValueError for bytes that are no event, or
+        not at the place that NAME.gtx has.
         """
         with memoryview(output) as view:
             while self.offset < self._base + self._size:
@@ -49,7 +49,7 @@ class FilteredRun:
                     return
 
     def _frame_range(self, output: memoryview) -> int:
-        """Goes on by one range; returns the bytes written, -1: more input or more room is needed."""
+        """Advance by one range; return the bytes written, -1: more input or more room is needed."""
         groups, packets, base, size = self._groups, self._packets, self._base, self._size
         framer, at = packets.framer, self.offset - base
         if groups.send_until <= self.offset:
@@ -80,12 +80,12 @@ class FilteredRun:
         if framer.consumed > at or made:
             return made
         if stop < size and base + stop == groups.send_until and self._look(stop) > stop:
-            # The range ended inside an event, with the bytes that there were, and the framer wants more of the event at once.
+            # The range ended inside an event, with the available bytes, and the framer needs more of the event at once.
             return self._frame_range(output)
         return -1
 
     def _look(self, at: int) -> int:
-        """`next_range` of the groups' filter, and a check where it begins behind what it has not seen."""
+        """Return `next_range` of the filter of groups, after a check if it begins after a piece that it has not seen."""
         groups, place = self._groups, self._base + at
         if place == groups.unseen_until and (self.offset < place or not self._packets.framer.between_events):
             raise ValueError(

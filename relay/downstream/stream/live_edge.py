@@ -1,4 +1,4 @@
-"""A stream that has sent all there is: the heartbeats it sends meanwhile, and when its replica has stored everything."""
+"""A stream that has sent everything: its heartbeats, and the moment when its replica has stored everything."""
 
 import asyncio
 import weakref
@@ -10,10 +10,10 @@ from protocol.position import Position
 from relay.downstream.request.refusal import INTERNAL_ERROR
 from relay.process.background import guarded
 
-# How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
-# stored it all. Heartbeats do not count: they may be more frequent than this.
+# The time without an event of the archive, with an empty send queue, after which a replica is believed to have stored everything.
+# Heartbeats do not count: they may be more frequent than this.
 SETTLED_S: Final = 3.0
-# What the replica has not read is looked at again after this.
+# The time after which the replica's unread bytes are checked again.
 _UNREAD_AGAIN_S: Final = 1.0
 # The loop's timers count in milliseconds: one that fires a moment early is not waited for again.
 _TIMER_GRAIN_S: Final = 0.0005
@@ -25,42 +25,42 @@ class RestingStream(Protocol):
 
     @property
     def position(self) -> Position:
-        """Up to where it was given to the socket."""
+        """The position up to which it was given to the socket."""
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the socket has taken all that was published; such a stream stays so until it is pumped."""
+        """True if the socket has taken all that was published; such a stream stays so until it is pumped."""
 
     @property
     def shortest_silence_s(self) -> float:
-        """However short a silence its replica asks for, there is no heartbeat before this one has passed."""
+        """The least time before a heartbeat, however short a silence its replica asks for."""
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether a bucket is waited for, so that nothing but a heartbeat can be sent."""
+        """True if a bucket is waited for, so that nothing but a heartbeat can be sent."""
 
     def unread_bytes(self) -> int | None:
-        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
+        """Return the written bytes that the replica has not read, as far as the system knows; None: unknown."""
 
     def heartbeat(self) -> bytes | None:
-        """The event for where the stream is; None: none can be sent here."""
+        """Return the heartbeat event for the stream's position; None: none can be sent here."""
 
     def send_heartbeat(self, event: bytes) -> None:
-        """Sends it."""
+        """Send it."""
 
     def fail(self, error: AnsweredError) -> None:
-        """Ends the stream with this error."""
+        """End the stream with this error."""
 
 
 class LiveEdge:
-    """The silence of one stream, measured from what `run_sent` and `sent` tell.
+    """The silence of one stream, measured from the calls of `run_sent` and `sent`.
 
-    heartbeat_s: silence after which a heartbeat is sent, 0: none. settles: it is to be found out when the replica has stored
-    everything. Times are the loop's, in seconds.
+    heartbeat_s: silence after which a heartbeat is sent, 0: none. settles: find out when the replica has stored everything. Times are
+    the loop's, in seconds.
     """
 
     def __init__(self, stream: RestingStream, *, heartbeat_s: float, settles: bool) -> None:
-        # It has this one: what it keeps, such as a GTID set of 64 MiB, would wait for the garbage collector.
+        # It refers to this one: what it keeps, such as a GTID set of 64 MiB, would wait for the garbage collector.
         self._stream: RestingStream = weakref.proxy(stream)
         self._heartbeat_s = heartbeat_s
         self._settles = settles
@@ -68,9 +68,9 @@ class LiveEdge:
         self._timer: asyncio.TimerHandle | None = None
         self._last_sent = self._last_run = self._loop.time()
         self._taken = False
-        """Whether the replica's system had nothing of the newest events any more, when last looked at."""
+        """True if nothing of the newest events was left in the replica's system at the last check."""
         self._settled = False
-        """Whether a heartbeat was sent since."""
+        """True if a heartbeat was sent since."""
         self._settle_not_before = 0.0
         self._closed = False
         self._wake: Callable[[], None] = guarded(self._in_silence, "a stream's silence", self._failed)
@@ -79,29 +79,29 @@ class LiveEdge:
 
     @property
     def is_settled(self) -> bool:
-        """The newest events were taken, and a heartbeat was sent since: a replica that has read it has stored them."""
+        """True if the newest events were taken and a heartbeat was sent since: a replica that has read it has stored them."""
         return self._settled and self._settles
 
     def sent(self, now: float) -> None:
-        """Something was sent."""
+        """Note that something was sent."""
         self._last_sent = now
 
     def run_sent(self, now: float) -> None:
-        """Events of the archive were sent."""
+        """Note that events of the archive were sent."""
         self._last_sent = self._last_run = now
         self._taken = self._settled = False
 
     def file_begins(self) -> None:
-        """The stream goes on with another file, which may have the name of the one before."""
+        """Note that the stream continues with another file, which may have the name of the one before."""
         self._heartbeat_for = None
 
     def wait(self) -> None:
-        """The stream has sent all there is. May be called again at any time."""
+        """Wait: the stream has sent everything. May be called again at any time."""
         if self._timer is None:
             self._set_timer()
 
     def close(self) -> None:
-        """The stream is over."""
+        """Stop: the stream has ended."""
         self._closed = True
         self._wake = _nothing
         if self._timer is not None:
@@ -109,7 +109,7 @@ class LiveEdge:
             self._timer = None
 
     def _set_timer(self) -> None:
-        """One timer for all that happens in silence; set again when it fires, not when something is sent."""
+        """Set the one timer for all that happens in silence; it is set again when it fires, not when something is sent."""
         dues = []
         if self._heartbeat_s > 0:
             dues.append(self._last_sent + self._heartbeat_s)
@@ -120,7 +120,7 @@ class LiveEdge:
             self._timer = self._loop.call_at(due, self._wake)
 
     def _failed(self, _fault: Exception) -> None:
-        """A replica that hears nothing any more would wait for its own limit of time."""
+        """End the stream: a replica that receives nothing any more would wait for its own time limit."""
         self._stream.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, f"{INTERNAL_ERROR}. The replica may try again"))
 
     def _in_silence(self) -> None:
@@ -138,10 +138,10 @@ class LiveEdge:
             self._set_timer()
 
     def _settle(self, now: float) -> bool:
-        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent.
+        """Return whether a heartbeat that is sent now shows, once it is read, that the replica has stored everything.
 
-        True: a heartbeat sent now, once it is read, shows that the replica has stored everything; its own period may be
-        half an hour.
+        It is called when the file's end is a transaction boundary and for some time nothing but heartbeats was sent. Their own period
+        may be half an hour.
         """
         if not self._stream.unread_bytes():
             self._taken = True
@@ -161,4 +161,4 @@ class LiveEdge:
 
 
 def _nothing() -> None:
-    """What a stream that is over wakes up for."""
+    """Do nothing: the wake-up of a stream that has ended."""

@@ -1,1 +1,1 @@
-"""What is answered: the page of metrics, readiness, JSON and its description."""
+"""The answers: the page of metrics, readiness, JSON and its description."""

@@ -12,7 +12,7 @@ _MOST_HOLES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class MappedGeneration:
-    """files: a copy. damaged: their names. gap: what somebody accepted to be missing before it, as text; empty: nothing."""
+    """files: a copy. damaged: their names. gap: the text about the accepted gap before it; empty: none."""
 
     number: int
     files: Sequence[ArchivedFile]
@@ -21,7 +21,7 @@ class MappedGeneration:
 
 
 def archive_map(generations: Sequence[MappedGeneration]) -> dict[str, Any]:
-    """Pieces of files that stand side by side, oldest first, and the gaps between them. For a thread: all files are looked at."""
+    """Return pieces of adjacent files, oldest first, and the gaps between them. For a thread: all files are looked at."""
     total = sum(len(one.files) for one in generations)
     step = max(1, -(-total // _MOST_PIECES))
     pieces: list[dict[str, Any]] = []

@@ -1,4 +1,5 @@
-"""How packed binlogs are read: what is kept in memory, what was fetched for it, and whether the bucket answers. As metrics and JSON."""
+"""The reading of packed binlogs as metrics and JSON: what is kept in memory, what was fetched for it, and whether the bucket
+answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -21,7 +22,7 @@ _OF_BUCKET: Final = {"bucket_away_times_total": "times_away", "bucket_requests_s
 
 
 def frame_samples(facts: FrameFacts | None) -> Iterator[tuple[str, Samples]]:
-    """By the names of their families. None: nothing is packed by relay.toml, and there is no sample."""
+    """Yield the samples by the names of their families. None: relay.toml packs nothing, and there is no sample."""
     for name, field in _NUMBERS.items():
         yield name, [] if facts is None else [((), float(getattr(facts, field)))]
     for name, field in _BY_PLACE.items():
@@ -34,7 +35,7 @@ def frame_samples(facts: FrameFacts | None) -> Iterator[tuple[str, Samples]]:
 
 
 def frames(facts: FrameFacts | None) -> dict[str, Any] | None:
-    """For /api/v1/tiers. None: nothing is packed by relay.toml."""
+    """Return the answer for /api/v1/tiers. None: relay.toml packs nothing."""
     if facts is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""What /api/v1/ answers, as plain values: sections of a snapshot, and pages of lists."""
+"""The answers of /api/v1/, as plain values: sections of a snapshot, and pages of lists."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,12 +14,12 @@ from relay.process.log_setup import PAGE
 MOST_ON_A_PAGE: Final = 1000
 USUAL_ON_A_PAGE: Final = 100
 OF_OVERVIEW: Final = 100
-"""Replicas in the overview."""
+"""The number of replicas in the overview."""
 Json = dict[str, Any]
 
 
 def overview(shot: RelaySnapshot, ready_behind_s: float, version: str) -> Json:
-    """All that fits on one screen."""
+    """Return all that fits on one screen."""
     reasons = [{"name": one.name, "text": one.text} for one in reasons_not_ready(shot, ready_behind_s)]
     return {
         "at": shot.at,
@@ -39,7 +39,7 @@ def overview(shot: RelaySnapshot, ready_behind_s: float, version: str) -> Json:
 
 
 def source(shot: RelaySnapshot) -> Json:
-    """The way to the source."""
+    """Return the connection to the source."""
     status, counters = shot.status, shot.counters
     return {
         "kind": status.kind,
@@ -75,7 +75,7 @@ def source(shot: RelaySnapshot) -> Json:
 
 
 def archive(shot: RelaySnapshot) -> Json:
-    """The mirror's files together, and by generation."""
+    """Return the mirror's files together, and by generation."""
     newest = shot.generations[-1]
     return {
         "state": newest.state,
@@ -90,7 +90,7 @@ def archive(shot: RelaySnapshot) -> Json:
 
 
 def disk(shot: RelaySnapshot) -> Json:
-    """The archive's file system; what is not known is null."""
+    """Return the archive's file system; unknown values are null."""
     return {
         "asked_at": shot.slow.asked_at or None,
         "free_bytes": shot.slow.free_bytes,
@@ -102,7 +102,7 @@ def disk(shot: RelaySnapshot) -> Json:
 
 
 def replicas(shot: RelaySnapshot, offset: int, limit: int) -> Json:
-    """A page of them, the furthest behind first."""
+    """Return a page of the replicas, the one with the largest lag first."""
     states: dict[str, int] = {}
     for one in shot.replicas:
         states[one.state] = states.get(one.state, 0) + 1
@@ -111,17 +111,17 @@ def replicas(shot: RelaySnapshot, offset: int, limit: int) -> Json:
 
 
 def views(shot: RelaySnapshot) -> Json:
-    """Those of relay.toml."""
+    """Return the views of relay.toml."""
     return {"items": [asdict(one) for one in shot.views]}
 
 
 def scrub(shot: RelaySnapshot) -> Json:
-    """The check of all that is archived."""
+    """Return the check of all that is archived."""
     return {**asdict(shot.scrub), "oldest": shot.scrub.oldest or None}
 
 
 def file_row(generation: int, file: ArchivedFile, is_damaged: bool) -> Json:
-    """One binlog. state: "open", "complete", "cut" by a crash of the source, "damaged"."""
+    """Return one binlog. state: "open", "complete", "cut" by a crash of the source, "damaged"."""
     state = "damaged" if is_damaged or file.damaged else "cut" if file.cut else "complete" if file.sealed else "open"
     return {
         "generation": generation,
@@ -139,7 +139,7 @@ def file_row(generation: int, file: ArchivedFile, is_damaged: bool) -> Json:
 
 
 def ledger_row(generation: int, row: LedgerRow) -> Json:
-    """One thing that must be known in a year. offset: null where there is none."""
+    """Return one row of the ledger. offset: null if there is none."""
     return {
         "at": row.time,
         "generation": generation,
@@ -152,14 +152,14 @@ def ledger_row(generation: int, row: LedgerRow) -> Json:
 
 
 def history(kept: History, resolution: str) -> Json:
-    """Columns of the same length. resolution: "fine" or "coarse"."""
+    """Return columns of the same length. resolution: "fine" or "coarse"."""
     ring = kept.fine if resolution == "fine" else kept.coarse
     times, columns = ring.columns()
     return {"resolution": resolution, "step_s": ring.step_s, "at": times, "columns": columns}
 
 
 def page_of(items: list[Any], total: int, offset: int, limit: int) -> Json:
-    """A part of a list. next_offset: null on the last page."""
+    """Return a part of a list. next_offset: null on the last page."""
     following = offset + len(items)
     return {
         "items": items,

@@ -1,4 +1,4 @@
-"""The metrics by name: kind, meaning, labels. docs/METRICS.md is made of this.
+"""The metrics by name: kind, meaning, labels. docs/METRICS.md is generated from this.
 
 python -m relay.http.answers.metric_families > docs/METRICS.md
 """
@@ -22,7 +22,7 @@ class MetricFamily:
 
     @property
     def full_name(self) -> str:
-        """As it is served."""
+        """The name with its prefix, as it is served."""
         return PREFIX + self.name
 
 
@@ -374,7 +374,7 @@ Again:
 
 
 def page() -> str:
-    """docs/METRICS.md."""
+    """Return docs/METRICS.md."""
     lines = [_HEAD]
     for part in dict.fromkeys(one.part for one in FAMILIES):
         lines.append(f"## {part}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""/metrics: a snapshot in the words of Prometheus."""
+"""/metrics: a snapshot in the format of Prometheus."""
 
 import math
 import platform
@@ -22,7 +22,7 @@ from relay.process.duration_histogram import DurationHistogram
 from relay.upstream.source.source_errors import FailureKind
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# A counter that appears with its first count shows no increase: what alerts ask for is there from the beginning.
+# A counter that appears with its first count shows no increase: those that alerts query exist from the beginning.
 _LOSSES: Final = tuple(kind.value for kind in FailureKind)
 _DUMP_ERRORS: Final = ("1236", "1105")
 _TURNED_AWAY: Final = ("too_many", "blocked", "shutdown", "other")
@@ -32,7 +32,7 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 
 
 class MetricsPage:
-    """Made in any thread. version: the relay's. histograms: by the names of their families, live."""
+    """Renders the page in any thread. version: the relay's. histograms: by the names of their families, live."""
 
     def __init__(self, version: str, ready_behind_s: float, histograms: dict[str, DurationHistogram]) -> None:
         self._version = version
@@ -42,7 +42,7 @@ class MetricsPage:
         ProcessCollector(registry=self._processes)
 
     def render(self, shot: RelaySnapshot, http_connections: int) -> bytes:
-        """The whole page. A hundred replicas are some ten milliseconds: for a thread."""
+        """Return the whole page. A hundred replicas take some ten milliseconds: for a thread."""
         values = dict(self._values(shot, http_connections))
         registry = CollectorRegistry()
         registry.register(_Given(self._metrics(values)))
@@ -194,7 +194,7 @@ def _known(value: float | None) -> Samples:
 
 
 def _time(value: float) -> Samples:
-    """No sample for a time that never was: an age reckoned from it would be half a century."""
+    """Return no sample for a time that never was: an age computed from it would be half a century."""
     return [((), float(value))] if value else ()
 
 

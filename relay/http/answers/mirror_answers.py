@@ -1,4 +1,4 @@
-"""How far the bucket is behind the archive: as metrics, and as JSON."""
+"""The lag of the bucket, compared with the archive: as metrics, and as JSON."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -20,14 +20,14 @@ _NAMES: Final = {
 
 
 def mirror_samples(status: MirrorStatus | None) -> Iterator[tuple[str, Samples]]:
-    """By the names of their families. None: nothing is copied, and there is no sample."""
+    """Yield the samples by the names of their families. None: nothing is copied, and there is no sample."""
     yield "mirror_up", [] if status is None else [((), float(status.state == "following"))]
     for name, field in _NAMES.items():
         yield name, [] if status is None else [((), float(getattr(status, field)))]
 
 
 def mirror(status: MirrorStatus | None) -> dict[str, Any]:
-    """For /api/v1/."""
+    """Return the answer for /api/v1/."""
     if status is None:
         status = MirrorStatus("", "off", 0, 0.0, 0, 0, 0, 0, "", 0, 0)
     return {**asdict(status), "trouble": status.trouble or None}

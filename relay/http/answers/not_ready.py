@@ -1,4 +1,4 @@
-"""Whether replicas are served what is new, and if not, why."""
+"""The reasons why replicas are not served what is new, if any."""
 
 from typing import Final, NamedTuple
 
@@ -10,14 +10,14 @@ BEHIND: Final = "source_behind"
 
 
 class NotReady(NamedTuple):
-    """A reason, by name and as a sentence. Nobody has to log in to read it: it names no account, address or file."""
+    """A reason, by name and as a sentence. It can be read without a login: it names no account, address or file."""
 
     name: str
     text: str
 
 
 def reasons_not_ready(shot: RelaySnapshot, behind_s: float) -> list[NotReady]:
-    """None of them: it is ready. behind_s: so far it may be behind the source."""
+    """Return the reasons; none: it is ready. behind_s: the lag that is allowed."""
     found = []
     if shot.generations and shot.generations[-1].state == "failed":
         found.append(

@@ -1,4 +1,4 @@
-"""The description of /api/v1/, as OpenAPI 3.1. docs/openapi.json is made of this.
+"""The description of /api/v1/, as OpenAPI 3.1. docs/openapi.json is generated from this.
 
 python -m relay.http.answers.openapi > docs/openapi.json
 """
@@ -21,7 +21,7 @@ _NUMBER_OR_NONE: Final[Schema] = {"type": ["number", "null"]}
 
 
 def _object(**keys: Schema) -> Schema:
-    """All keys are always there, and no others."""
+    """Return a schema in which all keys are always present, and no others."""
     return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
 
 
@@ -240,12 +240,12 @@ PATHS: Final = {
     "history": ("History", "Throughput and lag: each minute of a day, or every 5 s of an hour.", ("resolution",)),
     "positions": ("Position", "Whether a replica may start at a place, and the places around it.", ("file", "offset", "generation")),
 }  # fmt: skip
-"""By the path below /api/v1/: its schema, what it is, its parameters."""
+"""For each path below /api/v1/: its schema, its description, its parameters."""
 _REQUIRED: Final = {("positions", "file"), ("positions", "offset")}
 
 
 def document(version: str) -> Schema:
-    """The whole description. version: the relay's."""
+    """Return the whole description. version: the relay's."""
     return {
         "openapi": "3.1.0",
         "info": {

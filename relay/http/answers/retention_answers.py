@@ -1,4 +1,4 @@
-"""What [retention] did, and what keeps it from its limits: as metrics, and as JSON."""
+"""The actions of [retention], and the obstacles to its limits: as metrics, and as JSON."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -12,7 +12,7 @@ _MIRROR: Final = "mirror"
 
 
 def retention_samples(status: RetentionStatus, views: Iterable[str]) -> Iterator[tuple[str, Samples]]:
-    """By the names of their families. views: those of relay.toml, whose counters begin at zero."""
+    """Yield the samples by the names of their families. views: those of relay.toml, whose counters begin at zero."""
     yield "retention_on", [((), float(status.is_on))]
     yield "retention_last_pass_timestamp_seconds", [((), status.last_pass)] if status.last_pass else []
     none = {(name, limit.value): 0 for name in ("", *views) for limit in Limit}
@@ -30,7 +30,7 @@ def retention_samples(status: RetentionStatus, views: Iterable[str]) -> Iterator
 
 
 def retention(status: RetentionStatus) -> dict[str, Any]:
-    """For /api/v1/. archive: null is the mirror, else a view's name."""
+    """Return the answer for /api/v1/. archive: null is the mirror, else a view's name."""
     return {
         "is_on": status.is_on,
         "limits": dict(status.limits),
@@ -74,7 +74,8 @@ def _held_back_bytes(held_back: Iterable[HeldBack]) -> dict[tuple[str, ...], int
 
 
 def _by_archive(values: Iterable[tuple[tuple[str, ...], int]]) -> Samples:
-    """With a name for the mirror. Of a view that has that name the larger value is shown: labels must not come twice."""
+    """Return the samples with a name for the mirror. For a view that has that name the larger value is shown: labels must not come
+    twice."""
     named: dict[tuple[str, ...], float] = {}
     for (archive, *labels), value in values:
         key = (archive or _MIRROR, *labels)

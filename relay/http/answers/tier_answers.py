@@ -1,4 +1,4 @@
-"""What [archive.tiers] moved, and what it waits for: as metrics, and as JSON."""
+"""The moves of [archive.tiers], and what it waits for: as metrics, and as JSON."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ _COUNTED: Final = {
 
 
 def tier_samples(status: TierStatus | None) -> Iterator[tuple[str, Samples]]:
-    """By the names of their families. None: nothing moves, and there is no sample."""
+    """Yield the samples by the names of their families. None: nothing moves, and there is no sample."""
     by_tier = {} if status is None else {"files": status.files, "bytes": status.plain_bytes}
     yield "tier_files", _by(by_tier.get("files", {}))
     yield "tier_bytes", _by(by_tier.get("bytes", {}))
@@ -38,7 +38,7 @@ def tier_samples(status: TierStatus | None) -> Iterator[tuple[str, Samples]]:
 
 
 def tiers(status: TierStatus | None, reads: FrameFacts | None = None) -> dict[str, Any]:
-    """For /api/v1/."""
+    """Return the answer for /api/v1/."""
     if status is None:
         status = TierStatus(state="off")
     return {

@@ -1,1 +1,1 @@
-"""The running relay as monitors are told it: gathered on the event loop, or off it where that takes time."""
+"""The facts about the running relay for monitors: gathered on the event loop, or off it if that takes time."""

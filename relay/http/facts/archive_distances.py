@@ -1,4 +1,4 @@
-"""How many bytes lie between two places of an archive, also one of a hundred thousand files."""
+"""The bytes between two places of an archive, also of one of a hundred thousand files."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from relay.archive.storage.archived_file import ArchivedFile
 
 
 class FileStarts:
-    """Of one generation: the numbers of its files, and how many bytes stand before each, counted from the oldest that was seen."""
+    """The numbers of one generation's files, and how many bytes are before each, counted from the oldest that was seen."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
         self._starts: list[int] = []
 
     def follow(self, files: Sequence[ArchivedFile]) -> None:
-        """Takes over what was added and removed. Dear the first time: 100,000 files are some ten milliseconds."""
+        """Take over what was added and removed. The first time is expensive: 100,000 files are some ten milliseconds."""
         numbers, starts = self._numbers, self._starts
         if not files or (numbers and files[0].number < numbers[0]):
             numbers.clear()
@@ -37,20 +37,20 @@ class FileStarts:
             numbers.append(files[place].number)
 
     def place_of(self, number: int) -> int | None:
-        """The start of the file of that number, or of the next one there is; None: there is none."""
+        """Return the start of the file of that number, or of the next existing one; None: there is none."""
         found = bisect_left(self._numbers, number)
         return self._starts[found] if found < len(self._starts) else None
 
 
 class ArchiveDistances:
-    """Of one archive. On the event loop only."""
+    """The distances in one archive. On the event loop only."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._starts: dict[int, FileStarts] = {}
 
     def follow(self) -> None:
-        """Takes over what has changed."""
+        """Take over what has changed."""
         numbers = set()
         for generation in self._archive.all:
             numbers.add(generation.number)
@@ -59,7 +59,7 @@ class ArchiveDistances:
             del self._starts[number]
 
     def behind(self, generation_number: int | None, file: str, offset: int) -> int | None:
-        """Bytes from a place up to the archive's end; None: that file is unknown. `follow` first."""
+        """Return the bytes from a place up to the archive's end; None: that file is unknown. Call `follow` first."""
         try:
             number = binlog_number(file)
         except Malformed:

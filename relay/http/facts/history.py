@@ -1,4 +1,4 @@
-"""Throughput and lag of the last day, in memory that is taken once."""
+"""Throughput and lag of the last day, in memory that is allocated once."""
 
 import math
 from array import array
@@ -16,7 +16,7 @@ _LEAST_GROWTH_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class HistorySample:
-    """One moment or interval. Rates are a second's; what is not known is not a number (NaN). Lags are the worst in the interval."""
+    """One moment or interval. Rates are a second's; unknown values are not a number (NaN). Lags are the worst in the interval."""
 
     received_bytes_per_s: float
     sent_bytes_per_s: float
@@ -47,7 +47,7 @@ class SampleRing:
         self._filled = 0
 
     def add(self, at: float, sample: HistorySample) -> None:
-        """In place of the oldest one, where it is full."""
+        """Add a sample, in place of the oldest one if the ring is full."""
         place = self._next
         self._times[place] = at
         for name, values in self._values.items():
@@ -56,7 +56,7 @@ class SampleRing:
         self._filled = min(self._filled + 1, self._count)
 
     def columns(self) -> tuple[list[float], dict[str, list[float | None]]]:
-        """Unix times, oldest first, and each column; None: not known then."""
+        """Return Unix times, oldest first, and each column; None: unknown then."""
         order = [(self._next - self._filled + place) % self._count for place in range(self._filled)]
         times = [round(self._times[place], 3) for place in order]
         return times, {name: [_known(values[place]) for place in order] for name, values in self._values.items()}
@@ -64,7 +64,7 @@ class SampleRing:
 
 @dataclass(frozen=True, slots=True)
 class RateOfGrowth:
-    """How fast the archive's files grow, of the last hours; 0: nothing came, or it is not known yet."""
+    """The growth rate of the archive's files in the last hours; 0: nothing came, or it is unknown yet."""
 
     bytes_per_s: float = 0.0
     over_s: float = 0.0
@@ -81,7 +81,7 @@ class History:
         self._newest_growth: tuple[float, int] | None = None
 
     def add(self, at: float, monotonic: float, sample: HistorySample, written_bytes: int) -> None:
-        """To be called every 5 s. written_bytes: a number that only grows."""
+        """Add a sample; called every 5 s. written_bytes: a number that only grows."""
         self.fine.add(at, sample)
         self._gathered.append(sample)
         if len(self._gathered) >= COARSE_S // FINE_S:
@@ -93,7 +93,7 @@ class History:
 
     @property
     def growth(self) -> RateOfGrowth:
-        """Of at most six hours."""
+        """The growth rate of at most six hours."""
         if not self._growth or self._newest_growth is None:
             return RateOfGrowth()
         (since, before), (now, written) = self._growth[0], self._newest_growth
@@ -104,7 +104,7 @@ class History:
 
 
 def _together(samples: list[HistorySample]) -> HistorySample:
-    """Of rates the mean, of lags the worst, of states the last."""
+    """Return the mean of rates, the worst of lags, the last of states."""
     values = {}
     for name in COLUMNS:
         known = [value for one in samples if not math.isnan(value := getattr(one, name))]

@@ -1,4 +1,4 @@
-"""How late the event loop is: a timer that notes when it was called."""
+"""The delay of the event loop: a timer that notes when it was called."""
 
 import asyncio
 from typing import Final
@@ -9,7 +9,7 @@ _EVERY_S: Final = 0.1
 
 
 class LoopDelay:
-    """Begins at once; on the event loop. `times`: how much later than wanted the loop came to the timer."""
+    """Begins at once; on the event loop. `times`: how much later than scheduled the loop came to the timer."""
 
     def __init__(self) -> None:
         self.times = DurationHistogram(LOOP_BOUNDS_S)
@@ -18,7 +18,7 @@ class LoopDelay:
         self._timer = self._loop.call_at(self._wanted_at, self._called)
 
     def close(self) -> None:
-        """Looks no more."""
+        """Stop the timer."""
         self._timer.cancel()
 
     def _called(self) -> None:

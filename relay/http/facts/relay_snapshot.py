@@ -1,4 +1,4 @@
-"""The running relay at one moment, as metrics and the API tell it: taken on the event loop, read anywhere."""
+"""The running relay at one moment, for metrics and the API: taken on the event loop, read anywhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class GenerationFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """A replica, also one that has left not long ago.
+    """A replica, also one that disconnected recently.
 
-    server_id: 0 where it did not say. host: its address, without the port. view: empty: the mirror. state: "streaming", "at_end",
-    "waiting" for the place that it asked for, "registered" without a stream, "gone". behind_bytes, behind_s: of the archive that it
-    is served; None: not known. last_seen: Unix time.
+    server_id: 0 if it did not report one. host: its address, without the port. view: empty: the mirror. state: "streaming", "at_end",
+    "waiting" for the place that it requested, "registered" without a stream, "gone". behind_bytes, behind_s: its lag in the archive
+    that it is served; None: unknown. last_seen: Unix time.
     """
 
     server_id: int
@@ -59,18 +59,19 @@ class ReplicaState:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is there now."""
+        """True if it is connected now."""
         return self.state != "gone"
 
     @property
     def identity(self) -> tuple[int, str, str, str]:
-        """What makes it the same replica when it comes again."""
+        """The values that make it the same replica when it reconnects."""
         return self.server_id, self.account, self.host, self.view
 
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """A view of relay.toml. stop: the reason's name, empty: it goes on. source_file, source_offset: up to where it is made."""
+    """A view of relay.toml. stop: the reason's name, empty: it is running. source_file, source_offset: the position up to which it is
+    built."""
 
     name: str
     target: str
@@ -115,8 +116,8 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class RelaySnapshot:
-    """at: Unix time. behind_s: of the source; None: not known, as without a stream. trouble: why the source is not followed, by name;
-    empty: nothing is wrong. last_heard_at: Unix time of the last byte of its stream, 0: none yet."""
+    """at: Unix time. behind_s: the lag after the source; None: unknown, as without a stream. trouble: why the source is not followed,
+    by name; empty: nothing is wrong. last_heard_at: Unix time of the last byte of its stream, 0: none yet."""
 
     at: float
     started_at: float
@@ -129,7 +130,7 @@ class RelaySnapshot:
     queued_bytes: int
     views: Sequence[ViewState]
     replicas: Sequence[ReplicaState]
-    """The furthest behind first, of a bounded number."""
+    """A bounded number of replicas, the one with the largest lag first."""
     connected: int
     scrub: ScrubStatus
     retention: RetentionStatus
@@ -143,17 +144,18 @@ class RelaySnapshot:
 
     @property
     def archive_bytes(self) -> int:
-        """Of all generations."""
+        """The bytes of all generations."""
         return sum(one.bytes for one in self.generations)
 
     @property
     def archive_files(self) -> int:
-        """Of all generations."""
+        """The files of all generations."""
         return sum(one.files for one in self.generations)
 
     @property
     def source_lag_bytes(self) -> int:
-        """What came from the source and is not archived as whole transactions: waiting for the disk, or of one that is not whole."""
+        """The bytes that came from the source and are not archived as whole transactions: waiting for the disk, or of an incomplete
+        one."""
         status = self.status
         written = 0
         if status.received_file is not None and status.received_file == status.archived_file:
@@ -162,12 +164,13 @@ class RelaySnapshot:
 
     @property
     def damaged_files(self) -> int:
-        """Of all generations."""
+        """The damaged files of all generations."""
         return sum(one.damaged_files for one in self.generations)
 
     @property
     def full_in_s(self) -> float | None:
-        """Until the archive's disk is full, at the rate of the last hours and if nothing is removed; None: not known, or never."""
+        """The time until the archive's disk is full, at the rate of the last hours and if nothing is removed; None: unknown, or
+        never."""
         if self.slow.free_bytes is None or self.growth.bytes_per_s <= 0:
             return None
         return self.slow.free_bytes / self.growth.bytes_per_s

@@ -1,4 +1,4 @@
-"""Looks at the running relay once a second, and takes pictures of it for whoever asks."""
+"""Looks at the running relay once a second, and takes snapshots of it on request."""
 
 import asyncio
 import math
@@ -30,18 +30,18 @@ _KEPT_S: Final = 0.2
 
 
 class FollowedSource(Protocol):
-    """What is needed of the upstream side; `SourceControl` has it."""
+    """The part of the upstream side that is needed; `SourceControl` implements it."""
 
     @property
     def tally(self) -> StreamTally:
-        """What came, counted."""
+        """The counts of what was received."""
 
     @property
     def trouble_name(self) -> str:
-        """Why the source is not followed, by name; empty: nothing is wrong."""
+        """The name of the reason why the source is not followed; empty: nothing is wrong."""
 
     def status(self) -> SourceStatus:
-        """As it is now."""
+        """Return the present status."""
 
 
 class RelayWatch:
@@ -65,7 +65,7 @@ class RelayWatch:
         self.slow = SlowFactsWatch(archive.directory, certificate_files)
         self.history = History()
         self.http_requests: Counter[tuple[str, int]] = Counter()
-        """By path of the table of answers, and status."""
+        """The requests by path of the table of answers, and status."""
         self.http_refusals: Counter[str] = Counter()
         self._clients = clients
         self._scrub = scrub
@@ -80,30 +80,30 @@ class RelayWatch:
         self._heartbeats = 0
         self._heartbeat_at = 0.0
         self._before: tuple[float, int, int, int] | None = None
-        """When, and received bytes, sent bytes and transactions until then."""
+        """The time, and the received bytes, sent bytes and transactions until then."""
         self._look: Callable[[], None] = guarded(self._looked, "looking at the relay for monitors", lambda _: None)
 
     @property
     def loop_times(self) -> DurationHistogram:
-        """How late the event loop came to a timer."""
+        """The delays with which the event loop came to a timer."""
         return self._delay.times
 
     def begin(self) -> None:
-        """Starts it."""
+        """Start it."""
         self.slow.begin()
         self._look()
 
     async def close(self) -> None:
-        """Ends it."""
+        """End it."""
         if self._timer is not None:
             self._timer.cancel()
         self._delay.close()
         await self.slow.close()
 
-    # --- pictures ----------------------------------------------------------------------------------------------------
+    # --- snapshots ---------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> RelaySnapshot:
-        """The relay now, or a moment ago: however many ask, it is looked at a few times a second."""
+        """Return the relay's present state, or that of a moment ago: however many ask, it is examined a few times a second."""
         if self._newest is None or time.monotonic() - self._newest[0] > _KEPT_S:
             self._newest = time.monotonic(), self._taken()
         return self._newest[1]

@@ -1,7 +1,6 @@
-"""How long ago an archive had what a replica was sent last: what people call its lag in seconds.
+"""The lag of replicas in seconds: how long ago an archive had what a replica was sent last.
 
-The archive's growth is noted once a second. What is behind a place that is older than the notes is dated by the times of
-the file's events.
+The archive's growth is noted once a second. A lag that begins before the oldest note is dated by the times of the file's events.
 """
 
 import time
@@ -19,19 +18,19 @@ _NOTES: Final = 900
 
 
 class ReplicaLag:
-    """Of those who are served one archive. On the event loop only."""
+    """The lag of those who are served one archive. On the event loop only."""
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self._distances = ArchiveDistances(archive)
         self._written = 0
-        """Bytes that came since the first note."""
+        """The bytes that came since the first note."""
         self._last_end: tuple[int, int, int] | None = None
         self._notes: deque[tuple[int, float]] = deque(maxlen=_NOTES)
-        """(bytes since the first note, when that many were there), rising."""
+        """Pairs of the bytes since the first note and the time when that many were there, rising."""
 
     def note(self) -> None:
-        """To be called once a second."""
+        """Note the growth; called once a second."""
         self._distances.follow()
         generation = self.archive.current
         file = generation.files[-1] if generation.files else None
@@ -46,7 +45,8 @@ class ReplicaLag:
         self._notes.append((self._written, time.monotonic()))
 
     def behind(self, generation_number: int | None, file: str, offset: int) -> tuple[int | None, float | None]:
-        """Bytes and seconds behind the archive's end, of a replica that was sent everything up to there; None: not known."""
+        """Return the bytes and seconds from a replica's position to the archive's end, if it was sent everything up to there; None:
+        unknown."""
         self._distances.follow()
         behind = self._distances.behind(generation_number, file, offset)
         if behind is None:
@@ -71,7 +71,7 @@ class ReplicaLag:
 
 
 def _time_at(_generation: Generation, file: ArchivedFile, offset: int) -> float:
-    """About when the event at `offset` was written, by the source's clock."""
+    """Return approximately when the event at `offset` was written, by the source's clock."""
     if file.end <= FIRST_EVENT:
         return float(file.last_timestamp)
     share = min(1.0, max(0.0, offset / file.end))

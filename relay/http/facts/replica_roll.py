@@ -1,4 +1,4 @@
-"""The replicas that are there, and those that left not long ago: what tells a replica that is gone from one that never was."""
+"""The connected replicas, and those that disconnected recently: they distinguish a missing replica from one that never existed."""
 
 import asyncio
 import time
@@ -14,21 +14,21 @@ from relay.http.facts.relay_snapshot import ReplicaState
 from relay.http.facts.replica_lag import ReplicaLag
 
 MOST_LISTED: Final = 500
-"""So many replicas have lines of their own in metrics; of more, those of each account that are furthest behind."""
+"""The most replicas with lines of their own in metrics; of more, those of each account with the largest lag are listed."""
 _FORGOTTEN_AFTER_S: Final = 86400.0
 _LONGEST_TEXT: Final = 96
 _ACCOUNT: Final = attrgetter("account")
 
 
 class ReplicaRoll:
-    """On the event loop only. `note` once a second, with the archives that are served by the names of views; empty: the mirror."""
+    """On the event loop only. Call `note` once a second, with the archives that are served by the names of views; empty: the mirror."""
 
     def __init__(self) -> None:
         self._lags: dict[str, ReplicaLag] = {}
         self._known: dict[tuple[int, str, str, str], ReplicaState] = {}
 
     def note(self, archives: Mapping[str, Archive]) -> None:
-        """What archives there are now, and how far they have grown."""
+        """Note the present archives, and their growth."""
         for name, archive in archives.items():
             lag = self._lags.get(name)
             if lag is None or lag.archive is not archive:
@@ -36,8 +36,8 @@ class ReplicaRoll:
             lag.note()
 
     def follow(self, clients: Iterable[ClientStatus]) -> list[ReplicaState]:
-        """At most MOST_LISTED of those that are known, the furthest behind first. Of two connections of one replica it is the one
-        that is further behind. Who makes up many server_ids hides the replicas of its own account only."""
+        """Return at most MOST_LISTED of the known replicas, the largest lag first. Of two connections of one replica it is the one
+        with the larger lag. A client that makes up many server_ids hides the replicas of its own account only."""
         now, loop_now = time.time(), asyncio.get_running_loop().time()
         here: dict[tuple[int, str, str, str], ReplicaState] = {}
         for client in clients:

@@ -1,4 +1,4 @@
-"""What takes longer to find out than the event loop may wait: asked in a thread now and then, and remembered."""
+"""Facts that take longer to determine than the event loop may wait: a thread determines them now and then."""
 
 import asyncio
 import contextlib
@@ -28,8 +28,7 @@ OTHER: Final = "other"
 @dataclass(frozen=True, slots=True)
 class SlowFacts:
     """asked_at: Unix time, 0: not yet. free_bytes, size_bytes: of the archive's file system, as far as this user may use it; None:
-    it could not be asked. ledger: rows by kind; None: the catalog could not be read. certificates: by use, until when they are
-    valid, Unix time."""
+    unavailable. ledger: rows by kind; None: the catalog could not be read. certificates: by use, the Unix time of their expiry."""
 
     asked_at: float = 0.0
     free_bytes: int | None = None
@@ -39,7 +38,7 @@ class SlowFacts:
 
 
 class SlowFactsWatch:
-    """Asks every few seconds. certificate_files: PEM files by use. `begin`, then `close`."""
+    """Determines the facts every few seconds. certificate_files: PEM files by use. `begin`, then `close`."""
 
     def __init__(self, archive: Path, certificate_files: Mapping[str, Path]) -> None:
         self.newest = SlowFacts()
@@ -48,11 +47,11 @@ class SlowFactsWatch:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Starts it."""
+        """Start it."""
         self._task = begin_task(self._run(), "gathering facts for monitors")
 
     async def close(self) -> None:
-        """Ends it."""
+        """End it."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -74,7 +73,7 @@ def _asked(archive: Path, certificates: Mapping[str, Path]) -> SlowFacts:
 
 
 def _ledger(archive: Path) -> Mapping[str, int] | None:
-    """Rows by kind, of a bounded number of kinds."""
+    """Return the number of rows by kind, of a bounded number of kinds."""
     try:
         counts = count_ledgers(archive)
     except (CatalogUnreadable, OSError, sqlite3.Error):
@@ -85,7 +84,7 @@ def _ledger(archive: Path) -> Mapping[str, int] | None:
 
 
 def _valid_until(path: Path) -> float | None:
-    """The earliest end of what is in the file; None: it cannot be read."""
+    """Return the earliest expiry of the file's certificates; None: it cannot be read."""
     try:
         found = x509.load_pem_x509_certificates(path.read_bytes())
     except (OSError, ValueError):

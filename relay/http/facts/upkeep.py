@@ -1,4 +1,4 @@
-"""What the archive's housekeeping did: which binlogs were removed, moved, copied, and how packed ones are read."""
+"""The results of the archive's housekeeping: the binlogs that were removed, moved, copied, and the reads of packed ones."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from relay.tiers.tier_status import TierStatus
 
 
 class Upkeep(NamedTuple):
-    """tiers: None: nothing moves. mirror: how far the copy is; None: there is none. frames: how packed binlogs are read; None:
+    """tiers: None: nothing moves. mirror: the state of the copy; None: there is none. frames: the reads of packed binlogs; None:
     relay.toml has none."""
 
     retention: RetentionStatus

@@ -1,4 +1,4 @@
-"""What each kind of the ledger's rows means and what to do, for the page: made of docs/ERRORS.md.
+"""The meaning of each kind of the ledger's rows and the next step, for the page: generated from docs/ERRORS.md.
 
 python -m relay.http.page.ledger_meanings docs/ERRORS.md > relay/http/page/assets/ledger_meanings.json
 """
@@ -16,13 +16,13 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 
 def meanings(page: str) -> dict[str, dict[str, str]]:
-    """`means` and `do` as plain text, and the place in the `runbook`, by kind. page: the text of docs/ERRORS.md."""
+    """Return `means` and `do` as plain text, and the place in the `runbook`, by kind. page: the text of docs/ERRORS.md."""
     found: dict[str, dict[str, str]] = {}
     for entry in _ENTRY.finditer(page):
         part, kind, text = entry.groups()
         means, _, advice = text.partition("**Do:**")
         place = f"{part}-{kind}" if part == "ledger" else _OF_TROUBLES
-        # A ledger's own entry says more of its row than the one of the trouble with a source of that name.
+        # A ledger's own entry explains its row better than the entry of the source trouble of that name.
         if kind not in found or part == "ledger":
             found[kind] = {"means": _plain(means), "do": _plain(advice), "runbook": _RUNBOOK + place}
     return dict(sorted(found.items()))

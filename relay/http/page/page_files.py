@@ -1,4 +1,4 @@
-"""The page's files, read once; they come from the relay itself, and ask nobody else."""
+"""The page's files, read once; they come from the relay itself, and load nothing from elsewhere."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-"""The browser takes scripts, styles and answers from the relay only, and nothing that stands in a name is run."""
+"""The browser takes scripts, styles and answers from the relay only, and no text inside a name is executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PageFile:
 
 
 def page_files() -> Mapping[str, PageFile]:
-    """By path: `/` and the names below it."""
+    """Return the files by path: `/` and the names below it."""
     found: dict[str, PageFile] = {}
     for one in (files(__package__) / "assets").iterdir():
         name, _, ending = one.name.rpartition(".")
