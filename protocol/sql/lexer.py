@@ -235,6 +235,24 @@ def _continues(before: SqlToken, token: SqlToken) -> bool:
     return token.upper == "." or token.kind in (TokenKind.WORD, TokenKind.NUMBER)
 
 
+def is_read(mark: str, digits: str, server_version: str) -> bool:
+    """Return whether the server reads the content of a comment with this mark, "!" or "M!", and version. Raises: NotSure."""
+    mariadb = "mariadb" in server_version.lower()
+    if mark == "M!" and not mariadb:
+        return False
+    if not digits:
+        return True
+    numbers = version_numbers(server_version)
+    if numbers == (0, 0, 0) or len(digits) not in (5, 6):
+        raise NotSure("a comment for some versions, and it is not known which the server has")
+    if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
+        raise NotSure("a comment whose version the server reads otherwise")
+    version = int(digits)
+    if mariadb and mark == "!" and is_only_mysqls(version):
+        return False
+    return version <= version_id(server_version)
+
+
 class _Reading:
     """One pass over a text."""
 
@@ -378,20 +396,11 @@ class _Reading:
         """Whether the server reads the content of a comment with this mark and version. Raises: NotSure."""
         if self._as.any_server:
             return True
-        mariadb = self._is_of_mariadb
-        if mark == "M!" and not mariadb:
-            return False
-        if not digits:
-            return True
-        numbers = version_numbers(self._as.server_version)
-        if numbers == (0, 0, 0) or len(digits) not in (5, 6):
-            self._not_sure("a comment for some versions, and it is not known which the server has", at)
-        if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
-            self._not_sure("a comment whose version the server reads otherwise", at)
-        version = int(digits)
-        if mariadb and mark == "!" and is_only_mysqls(version):
-            return False
-        return version <= version_id(self._as.server_version)
+        try:
+            return is_read(mark, digits, self._as.server_version)
+        except NotSure as error:
+            self._not_sure(str(error), at)
+            return int(digits) <= version_id(self._as.server_version)
 
     def _quotation(self, at: int, stop: int) -> int:
         mark = self._text[at]

@@ -15,11 +15,17 @@ from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, in_lower_case, logged_changes
+from relay.feed.statements.logged_changes import (
+    RENAMED,
+    FedDefinition,
+    UnseenChange,
+    in_lower_case,
+    logged_changes,
+    rolls_back_in_part,
+)
 from relay.feed.xa_commits import xa_commits
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
-_ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"
 _CUT: Final = "transaction_cut"
 _BY_SERVER: Final = 0x0010
 """Of rows (USE_SQL_FOREIGN_KEY_F, MySQL 9.6): the server carries out their foreign keys, and logs what these change."""
@@ -207,13 +213,15 @@ def _add_statements(
         return
     statements = reading.statements(batch.start, batch.end)
     text = statements.column("statement")
-    kept = pc.match_substring_regex(text, _ROLLBACK_TO) if plain else pc.not_equal(text, "BEGIN")
-    statements = statements.filter(kept)
-    if not statements.num_rows:
+    kept = pc.match_substring(text, "rollback", ignore_case=True) if plain else pc.not_equal(text, "BEGIN")
+    rows = statements.filter(kept).to_pylist()
+    if plain:
+        rows = [row for row in rows if rolls_back_in_part(row["statement"])]
+    if not rows:
         return
     names = [*tables.known, *batch.parts]
     found = logged_changes(
-        statements.to_pylist(),
+        rows,
         _ends(transactions),
         reading.server_version,
         names,

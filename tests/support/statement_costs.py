@@ -250,7 +250,7 @@ def _translated(version: str, mode: int = 0) -> Reader:
 def _readers() -> Iterator[tuple[str, Reader]]:
     yield "definition_names", lambda raw: defined_names(raw, 0)
     yield "one_line", one_line
-    yield "export's table choice", lambda raw: TableChoice(frozenset({("d", "t")})).is_about("d", raw, 0)
+    yield "export's table choice", lambda raw: TableChoice(frozenset({("d", "t")})).is_about("d", raw, 0, "5.6.24-log")
     for version in ("5.6.24-log", "9.7.4", MARIADB_10):
         yield f"schema history of {version}", _noted(version)
         yield f"feed of {version}", _fed(version)

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import ErrorCode
+from protocol.sql.control import Control, control_of
+from protocol.sql.kind import Purpose, StatementKind, kind_of
 from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
 from protocol.sql.tables.ddl_parser import parse_ddl
@@ -26,7 +28,7 @@ from protocol.sql.tables.ddl_statement import (
 from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
 from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.statements.statement_text import BLANKS, STRINGS
+from relay.feed.statements.statement_text import STRINGS
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -36,28 +38,19 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "rename",
     "unknown",
 )
-_WORD: Final = re.compile(BLANKS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
 _NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
 _IN_QUOTES: Final = re.compile(r"\"((?:[^\"]|\"\")+)\"")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
-    ("begin", "commit", "rollback", "savepoint", "release", "xa", "grant", "revoke", "analyze", "optimize", "flush", "check",
-     "start", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum", "use")
+    ("begin", "start", "analyze", "optimize", "flush", "check", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum",
+     "use")
 )  # fmt: skip
-_REPAIRS: Final = frozenset(("repair",))
 _QUOTED_OR_COMMENT: Final = re.compile(
     rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
-_ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
-# MariaDB's ANALYZE runs the statement that it looks at.
-_RUNS: Final = re.compile(
-    BLANKS + rf"ANALYZE{BLANKS}(?:FORMAT\s*=\s*\w+\s*)?(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w",
-    re.IGNORECASE | re.DOTALL,
-)
-_ROLLBACK_TO: Final = re.compile(BLANKS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +158,15 @@ def logged_changes(
             continue
         start = FeedPlace.at(one["file"], one["transaction"] if one["transaction"] is not None else one["position"])
         end, sequence = ends.get((one["file"], start.position), (FeedPlace.at(one["file"], one["end"]), 0))
-        match = _WORD.match(text)
-        word = match[1].lower() if match is not None else ""
+        version = version_of(start)
+        kind = kind_of(text.encode(), version)
+        word = kind.verb.lower()
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version_of, tables, may_be_one):
+            for made in _definitions(one, start, end, sequence, version, kind, tables, may_be_one):
                 found.definitions += [*_in_other_case(made, tables, may_be_one), made]
                 tables.add(made.key)
         elif word == "truncate":
-            key = _truncated(one, version_of(start))
+            key = _truncated(one, version)
             if may_be_temporary(FeedPlace.at(one["file"], one["position"])):  # one that hides the table
                 names = frozenset(word.lower() for word in key or ())
                 found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
@@ -183,11 +177,12 @@ def logged_changes(
                 found.definitions += [*_in_other_case(emptied, tables, may_be_one), emptied]
             else:
                 found.unseen.append(UnseenChange(start, None, "a TRUNCATE that is not understood"))
-        elif _ROLLBACK_TO.match(text) is not None:
-            found.unseen.append(
-                UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
-            )
-        elif (word not in _HARMLESS or _RUNS.match(text) is not None) and not _sets_something(text, word):
+        elif kind.purpose is Purpose.CONTROL:
+            if rolls_back_in_part(text):
+                found.unseen.append(
+                    UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
+                )
+        elif kind.purpose is Purpose.ROWS or (kind.purpose is not Purpose.ACCOUNTS and word not in _HARMLESS):
             names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
             names |= {one.replace('""', '"').lower() for one in _IN_QUOTES.findall(text)}  # with ANSI_QUOTES
             found.unseen.append(
@@ -200,6 +195,12 @@ def logged_changes(
                 )
             )
     return found
+
+
+def rolls_back_in_part(text: str) -> bool:
+    """Return whether a statement is ROLLBACK TO SAVEPOINT."""
+    control = control_of(text.encode())
+    return control is not None and control.control is Control.ROLLBACK_TO
 
 
 def _in_other_case(
@@ -228,26 +229,20 @@ def _of_other_case(text: str) -> str:
     return f"a statement that has its name in another case ({_begin(text)})"
 
 
-def _sets_something(text: str, word: str) -> bool:
-    return (
-        word == "set"
-        and re.match(BLANKS + r"SET\s+(?:PASSWORD|DEFAULT\s+ROLE)\b", text, re.IGNORECASE | re.DOTALL) is not None
-    )
-
-
 def _definitions(
     one: Mapping[str, Any],
     start: FeedPlace,
     end: FeedPlace,
     sequence: int,
-    version_of: Callable[[FeedPlace], str],
+    version: str,
+    kind: StatementKind,
     tables: set[TableName],
     may_be_one: Callable[[], bool],
 ) -> Iterable[FedDefinition]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
-    version = version_of(start)
+    alters = (kind.verb, kind.thing) == ("ALTER", "TABLE")
 
     def made(key: TableName, action: str, **more: Any) -> FedDefinition:
         return FedDefinition(
@@ -270,7 +265,7 @@ def _definitions(
         said = parse_ddl(text, schema, mode, version)
     except NotSure:
         names = defined_names(text.encode(), mode)
-        reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
+        reason = f"a statement that is not understood ({_begin(plain)})" if alters else ""
         for key in sorted(tables):
             same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
             if names is None or (key[1].lower() in names and same_schema):

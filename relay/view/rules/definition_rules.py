@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import BEFORE_VERB
 from protocol.errors import ErrorCode
 from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
@@ -28,22 +27,21 @@ from relay.view.stops.server_differences import (
 )
 from relay.view.stops.stop_reason import TableUnknown
 
-_DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
-"""A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
+_TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
+"""A word may be right after the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
-    _DEFINES
-    + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
+    rb"(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
     + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-_REFERS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE | re.DOTALL)
+_REFERS: Final = re.compile(rb"(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE)
 _MATCHES: Final = re.compile(rb"(?<![A-Za-z_$])MATCH\b", re.IGNORECASE)
 _LONGEST_SEARCHED: Final = 256 << 10
 """Bytes of a definition that a pattern looks through: it holds the interpreter's lock. A longer one may say anything."""
 _KEYS_AS_WRITTEN_SINCE: Final = (8, 0)
 """Foreign keys are what the definition says, behind MATCH and in comments for servers too; InnoDB before reads less."""
-_CHECKS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE | re.DOTALL)
+_CHECKS: Final = re.compile(rb"(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE)
 _CHECKS_SINCE: Final = (8, 0, 16)
 """CHECK makes a constraint; servers before read it and forget it."""
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
@@ -73,13 +71,13 @@ def define(
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
             raise definition_stops.engine_definition_not_parsed(query) from None
-        if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
+        if settings.engines == "innodb" and _may_say(query, _NAMES_ENGINE):
             raise definition_stops.engine_definition_not_parsed(query) from None
-        if forgets and _REFERS.match(query.raw):
+        if forgets and _may_say(query, _REFERS):
             raise definition_stops.references_not_parsed(query) from None
-        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and _MATCHES.search(query.raw):
+        if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and _MATCHES.search(query.raw):
             raise definition_stops.match_not_parsed(query) from None
-        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and b"/*!" in query.raw:
+        if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and b"/*!" in query.raw:
             raise definition_stops.commented_key(query) from None
         return query.raw
     if made is None:
@@ -96,6 +94,13 @@ def define(
     _check_commented_keys(query, made, settings)
     edits = [*edits, *_forgotten_actions(query, made, settings), *_forgotten_checks(query, settings)]
     return edited(query.raw, edits) if edits else query.raw
+
+
+def _may_say(query: LoggedQuery, words: re.Pattern[bytes]) -> bool:
+    """Return whether the text, of a statement that is not understood, may define a table and have these words."""
+    if query.kind.verb not in ("CREATE", "ALTER", ""):
+        return False
+    return _TABLE.search(query.raw) is not None and words.search(query.raw) is not None
 
 
 def _forgets_references(query: LoggedQuery, settings: ViewSettings) -> bool:
@@ -116,7 +121,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
     try:
         commented = has_commented_keys(query, made)
     except NotSure:
-        commented = bool(made.written.foreign_keys) or _REFERS.match(query.raw) is not None
+        commented = bool(made.written.foreign_keys) or _may_say(query, _REFERS)
     if commented:
         raise definition_stops.commented_key(query)
 
@@ -138,7 +143,7 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
     Constraints are made by `mysqlbinlog | mysql`.
     """
     forgets = version_numbers(query.server_version) < _CHECKS_SINCE and settings.target_version >= _CHECKS_SINCE[:2]
-    if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _CHECKS.match(query.raw)):
+    if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _may_say(query, _CHECKS)):
         return []
     try:
         return without_checks(query)

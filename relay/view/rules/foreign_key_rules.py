@@ -26,7 +26,7 @@ BY_THE_SERVER_SINCE: Final = (9, 6)
 """From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
 _REMOVES: Final = ("REPLACE", "DELETE")
 _PERHAPS: Final = (*_REMOVES, "LOAD", "WITH", "")
-"""First words; none: it stands in brackets or in a comment for servers."""
+"""First words; none: it is not known whether the server reads the comment before it."""
 
 
 def may_differ(settings: ViewSettings) -> bool:
@@ -38,7 +38,7 @@ def check_removals(parts: Iterable[GroupPart], engines: TableEngines, settings: 
     """Raises: CannotBeKept for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
     for part in parts:
         query = part.query
-        if part.kind is PartKind.STATEMENT and query is not None and query.first_word in _PERHAPS:
+        if part.kind is PartKind.STATEMENT and query is not None and query.kind.verb in _PERHAPS:
             _check(query, engines, settings)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ErrorCode, ProtocolError
+from protocol.sql.kind import Purpose
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
@@ -19,7 +19,7 @@ from relay.view.rules.own_events import begin, changed, commit, copied, empty_gr
 from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_statements import is_account_statement, is_account_table
+from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.tables.table_engines import TableEngines
@@ -350,7 +350,7 @@ class _Planned:
         """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
-        if part.query.first_word not in _MAY_DEFINE:
+        if part.query.kind.verb not in _MAY_DEFINE:
             return [copied(part)]
         raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
         if raw == part.query.raw:
@@ -383,7 +383,7 @@ class _Planned:
         """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
-        if not part.query.is_definition:
+        if not part.query.kind.may_commit:
             return False
         try:
             tokens = part.query.tokens
@@ -405,7 +405,7 @@ class _Planned:
         query = part.query
         if part.kind is not PartKind.STATEMENT or query is None:
             return False
-        if is_account_statement(query.raw):
+        if query.kind.purpose is Purpose.ACCOUNTS:
             if self._settings.account_statements == "skip":
                 return True
             stop = password_hash(query, version_numbers(query.server_version), self._settings.target_version)
@@ -422,7 +422,7 @@ class _Planned:
         try:
             tables = perhaps_written_tables(query)
         except NotSure as error:
-            if self._settings.engines == "innodb" and not begins_definition(query.raw):
+            if self._settings.engines == "innodb" and not query.kind.may_define:
                 raise transaction_stops.failed_partway(query, (), str(error)) from error
             return
         for name in tables:

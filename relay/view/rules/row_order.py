@@ -9,7 +9,6 @@ import functools
 import re
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import NotSure, sql_tokens
 from protocol.sql.tables.ddl_statement import AlterTable, needs
@@ -62,7 +61,7 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
-    if not begins_definition(query.raw) or b"alter" not in query.raw.lower():
+    if query.kind.verb not in ("ALTER", ""):
         return
     try:
         made = query.definition

@@ -90,7 +90,7 @@ def _of_rows(part: GroupPart, engines: TableEngines) -> str:
 
 def _of_statement(query: LoggedQuery, engines: TableEngines) -> str:
     """Why something of it may be kept; empty: nothing is."""
-    if query.is_definition:
+    if query.kind.may_commit:
         return "a definition commits what stands before it"
     try:
         tables = statement_tables(query)

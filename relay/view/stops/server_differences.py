@@ -21,7 +21,6 @@ from protocol.kernel.codes import (
 )
 from protocol.sql.engines import names_of_engines
 from protocol.sql.tables.ddl_statement import TableDefinition
-from relay.view.rules.statement.account_statements import sets_password
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops import definition_stops, statement_stops, transaction_stops
 from relay.view.stops.stop_reason import CannotBeKept
@@ -106,6 +105,6 @@ def password_hash(query: LoggedQuery, source: Version, target: Version) -> Canno
     source, target: versions; target: of two parts.
     """
     is_older = (0, 0, 0) < source < _HASH_IS_THE_PASSWORD_SINCE
-    if is_older and target >= _HASH_IS_THE_PASSWORD_SINCE[:2] and sets_password(query.raw):
+    if is_older and target >= _HASH_IS_THE_PASSWORD_SINCE[:2] and query.kind.thing == "PASSWORD":
         return statement_stops.password_hash(query)
     return None

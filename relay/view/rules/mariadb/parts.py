@@ -129,9 +129,6 @@ class Statements(Protocol):
 
     left_out: list[tuple[str, str]]
 
-    def is_dml(self, text: bytes) -> bool:
-        """Whether it changes rows."""
-
     def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
         """What it becomes: several texts, of which all but the last commit; none: it is left out. Raises: CannotBeKept."""
 

@@ -1,13 +1,12 @@
 """A statement of MariaDB as MySQL understands it: one text, several, none, or a stop with its reason."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.sql.edits import edited
-from protocol.sql.gaps import LINE_COMMENT_BYTES
+from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import NotSure, TokenKind
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
 from protocol.sql.tables.ddl_parser import parse_ddl
@@ -32,14 +31,8 @@ from relay.view.stops import definition_stops, statement_stops
 ACCOUNT: Final = "account"
 SEQUENCE: Final = "sequence"
 NOTHING: Final = "nothing"
-_TRANSACTION: Final = re.compile(
-    rb"\s*+(?:BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s++TRANSACTION)(?![\w$])(?!\s++NOT\s)", re.IGNORECASE
-)
 _DML: Final = frozenset(
     ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "WITH", "CALL", "DO", "SELECT", "(", "VALUES", "IMPORT")
-)
-_FIRST_WORD: Final = re.compile(
-    rb"(?>(?:\s++|/\*(?![!M+])(?>(?:[^*]++|\*(?!/))*)\*/|" + LINE_COMMENT_BYTES + rb"|\()*)([A-Za-z]++)"
 )
 _MAINTENANCE: Final = frozenset(("ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE"))
 _TARGET_VERSION: Final = "{}.{}.0"
@@ -72,7 +65,7 @@ def translate_statement(
 ) -> StatementTranslation:
     """What becomes of the text of a Query or Execute_load_query event. A text of which nothing has to be changed comes back byte for
     byte. Raises: CannotBeKept."""
-    if _TRANSACTION.match(text):
+    if kind_of(text, context.server_version).purpose is Purpose.CONTROL:
         return StatementTranslation((text,))
     query = context.query(text)
     try:
@@ -81,12 +74,6 @@ def translate_statement(
         return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
     except NotSure as error:
         raise statement_stops.not_parsed(context.query(text), str(error)) from error
-
-
-def is_dml(text: bytes) -> bool:
-    """Whether it changes rows, by its first word; what cannot be told is not."""
-    found = _FIRST_WORD.match(text)
-    return found is not None and found[1].upper().decode() in _DML
 
 
 class _Translation:

@@ -1,6 +1,5 @@
 """A Query or Execute_load_query event of a group: its statement as text whose offsets are those of the bytes, and its setting."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,16 +9,14 @@ from protocol.binlog.schema.column_charsets import charset_of_column, decode_tex
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
 from protocol.sql.byte_text import blank_of, byte_text, is_wide
+from protocol.sql.kind import StatementKind, kind_of
 from protocol.sql.lexer import NotSure, ReadAs, SqlText, SqlToken, TokenKind, sql_text
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import TableDefinition
 
-# What commits the transaction that it stands in.
-_DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
-_FIRST_WORD: Final = re.compile(rb"(?>(?:\s++|/\*(?![!M])(?s:.*?)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE)
 
 
 @dataclass  # not frozen: there is one for each statement, and that costs
@@ -40,10 +37,10 @@ class LoggedQuery:
         """The default database."""
         return self.schema_bytes.decode("utf-8", "backslashreplace")
 
-    @property
-    def is_definition(self) -> bool:
-        """Whether its text begins as that of a definition, or of TRUNCATE. Comments in front are not looked behind."""
-        return self.raw.lstrip()[:8].lower().startswith(_DEFINITIONS)
+    @cached_property
+    def kind(self) -> StatementKind:
+        """What kind of statement it is, by its first words."""
+        return kind_of(self.raw, self.server_version)
 
     @cached_property
     def sql_mode(self) -> int:
@@ -62,13 +59,6 @@ class LoggedQuery:
         Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
         """
         return byte_text(self.raw, self._charset)
-
-    @cached_property
-    def first_word(self) -> str:
-        """In upper case, behind blanks and comments; "": it stands in brackets or in a comment for servers. What is long need not be
-        read for it."""
-        found = _FIRST_WORD.match(self.raw)
-        return "" if found is None or found[1] is None else found[1].decode().upper()
 
     def name(self, token: SqlToken) -> str:
         """The text of a name or a string. Raises: NotSure where it is not of its character set."""

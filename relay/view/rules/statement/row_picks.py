@@ -49,13 +49,13 @@ def may_hang_on_order(query: LoggedQuery) -> bool:
         passed = _PASSED[bool(query.sql_mode & NO_BACKSLASH_ESCAPES)]
         if _PERHAPS.search(passed.sub(" ", text)):
             return True
-    return query.first_word in ("UPDATE", "WITH", "") and not is_simple(query)
+    return query.kind.verb in ("UPDATE", "WITH", "") and not is_simple(query)
 
 
 def verb_of(query: LoggedQuery) -> str:
     """Its first word, behind brackets and the queries that WITH names; what is long need not be read for it. Raises: NotSure."""
-    if query.first_word not in ("", "WITH"):
-        return query.first_word
+    if query.kind.verb not in ("", "WITH"):
+        return query.kind.verb
     words = StatementWords(query)
     while words.accept("("):
         pass

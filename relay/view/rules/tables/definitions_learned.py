@@ -3,7 +3,6 @@
 from typing import Final
 
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import NotSure
 from protocol.sql.server_version import version_numbers
@@ -23,7 +22,7 @@ _INLINE_KEYS_SINCE: Final = (9, 0, 0)
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
     """Goes on to behind a statement; one that defines nothing changes nothing. Of what nobody understands nothing is known then."""
-    if not begins_definition(query.raw):
+    if not query.kind.may_define:
         return
     try:
         words = StatementWords(query)

@@ -24,7 +24,8 @@ from protocol.binlog.status_variables import (
     encode_status,
 )
 from protocol.errors import ProtocolError
-from protocol.sql.gaps import GAPS, LINE_COMMENT_BYTES
+from protocol.sql.gaps import LINE_COMMENT_BYTES
+from protocol.sql.kind import Purpose, kind_of
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.mode_differences import (
@@ -52,9 +53,6 @@ _MOST_HELD: Final = 512
 _MICROSECONDS_BYTES: Final = 4
 _VARYING: Final = frozenset((MARIADB_MICROSECONDS, MARIADB_XID, MARIADB_GTID_FLAGS))
 """What differs from statement to statement."""
-_NEW_SCHEMA: Final = re.compile(
-    rb"%(gaps)screate%(gap)s(?:or%(gap)sreplace%(gap)s)?(?:database|schema)\b" % GAPS, re.IGNORECASE | re.DOTALL
-)
 _NO_CLAUSE: Final = re.compile(
     rb"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z)|`(?>(?:[^`]++|``)*)(?:`|\Z)"""
     rb"|/\*(?![!M])(?>.*?(?:\*/|\Z))|" + LINE_COMMENT_BYTES,
@@ -174,7 +172,9 @@ class StatusTranslation:
 
 def makes_schema_by_server_collation(text: bytes) -> bool:
     """Whether it is a CREATE DATABASE that names no character set: the new database has that of the server."""
-    return _NEW_SCHEMA.match(text) is not None and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
+    kind = kind_of(text)
+    may_make = (kind.verb == "CREATE" and kind.thing == "DATABASE") or kind.purpose is Purpose.UNSURE
+    return may_make and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
 
 
 def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
