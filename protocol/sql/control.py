@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from protocol.sql.gaps import GAPS, first_word_at
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 
 
 class Control(Enum):
@@ -61,7 +61,7 @@ def control_of(text: bytes, server_version: str = "") -> ControlStatement | None
     """
     try:
         found = _CONTROL.match(text, first_word_at(text, server_version))
-    except NotSure:
+    except UnsupportedSyntax:
         return None
     if found is None or found.lastgroup is None:
         return None

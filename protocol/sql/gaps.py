@@ -6,7 +6,7 @@ Blanks, comments, and the marks of executable comments (`/*!50000 … */`), whos
 import re
 from typing import Final
 
-from protocol.sql.lexer import LINE_COMMENT, NotSure, is_read
+from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, is_read
 
 LINE_COMMENT_BYTES: Final = LINE_COMMENT.encode()
 _GAP: Final = rb"(?>\s|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|" + LINE_COMMENT_BYTES + rb")"
@@ -29,7 +29,7 @@ def first_word_at(text: bytes, server_version: str = "") -> int:
     """Return where the first word of a statement begins, after blanks, comments and brackets; without one, where the rest begins.
 
     `server_version`: of the server that ran it, by which an executable comment is read or not; "" where that is not known.
-    Raises: NotSure where such a comment decides and the version does not tell, and for a comment that does not end.
+    Raises: UnsupportedSyntax where such a comment decides and the version does not tell, and for a comment that does not end.
     """
     if text and text[0] in _LETTERS:
         return 0
@@ -40,25 +40,25 @@ def first_word_at(text: bytes, server_version: str = "") -> int:
         at = found.end()
         if found[2] is None:
             if text.startswith(b"/*", at):
-                raise NotSure("a comment that does not end")
+                raise UnsupportedSyntax("a comment that does not end")
             return at
         stop = text.find(b"*/", at)
         if stop >= 0 and not text[at:stop].strip():
             continue  # read or not, it says nothing
         if not _is_read(found[1].decode(), found[2].decode(), text, stop, server_version):
             if stop < 0 or b"/*" in text[at:stop]:
-                raise NotSure("a comment that does not end, or has others in it")
+                raise UnsupportedSyntax("a comment that does not end, or has others in it")
             at = stop + 2
-    raise NotSure("too many comments")
+    raise UnsupportedSyntax("too many comments")
 
 
 def _is_read(mark: str, digits: str, text: bytes, stop: int, server_version: str) -> bool:
-    """Return whether the server reads the executable comment that ends at `stop`. Raises: NotSure."""
+    """Return whether the server reads the executable comment that ends at `stop`. Raises: UnsupportedSyntax."""
     try:
         if mark == "M!" and not server_version:
-            raise NotSure("a comment for MariaDB, and it is not known which server it was")
+            raise UnsupportedSyntax("a comment for MariaDB, and it is not known which server it was")
         return is_read(mark, digits, server_version)
-    except NotSure:
+    except UnsupportedSyntax:
         ended = _LEAD.fullmatch(text, stop + 2) if stop >= 0 else None
         if ended is None or ended[2] is not None:
             raise

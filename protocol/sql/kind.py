@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from protocol.sql.gaps import GAPS, first_word_at
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 
 
 class Purpose(Enum):
@@ -103,7 +103,7 @@ def kind_of(text: bytes, server_version: str = "") -> StatementKind:
     """Return what the statement is. `server_version`: of the server that ran it; "" where that is not known."""
     try:
         at = first_word_at(text, server_version)
-    except NotSure:
+    except UnsupportedSyntax:
         return _UNSURE
     found = _WORD.match(text, at)
     if found is None:

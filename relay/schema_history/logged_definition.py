@@ -79,17 +79,17 @@ class LoggedDefinition:
         return self.text is None or _RENAMES.search(self.text) is not None
 
     def parsed(self) -> "Statement":
-        """What it says. Raises: NotSure."""
-        from protocol.sql.lexer import NotSure
+        """What it says. Raises: UnsupportedSyntax."""
+        from protocol.sql.lexer import UnsupportedSyntax
         from protocol.sql.tables.ddl_parser import parse_ddl
 
         if self.text is None:
-            raise NotSure("a statement that cannot be read")
+            raise UnsupportedSyntax("a statement that cannot be read")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
     def apply_to(self, tables: "SourceTables") -> None:
         """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
-        from protocol.sql.lexer import NotSure
+        from protocol.sql.lexer import UnsupportedSyntax
         from relay.source_tables.applied_definition import (
             DefiningSession,
             apply_definition,
@@ -99,7 +99,7 @@ class LoggedDefinition:
 
         try:
             statement = self.parsed()
-        except NotSure:
+        except UnsupportedSyntax:
             tables.forget_words(self.names)
             return
         if self.error:
@@ -111,7 +111,7 @@ class LoggedDefinition:
         session = DefiningSession(self.thread_id, self.server_charset, self.server_collation)
         try:
             apply_definition(tables, statement, session)
-        except NotSure:
+        except UnsupportedSyntax:
             forget_tables(tables, statement)
 
 
@@ -169,12 +169,12 @@ def _has_no_table(made: LoggedDefinition) -> bool:
     """Whether it is for certain about something that has no columns."""
     if made.text is None or kind_of(made.text.encode(), made.version).thing in _HAS_COLUMNS:
         return False
-    from protocol.sql.lexer import NotSure
+    from protocol.sql.lexer import UnsupportedSyntax
     from protocol.sql.tables.ddl_statement import NoTable
 
     try:
         return isinstance(made.parsed(), NoTable)
-    except NotSure:
+    except UnsupportedSyntax:
         return False
 
 

@@ -22,7 +22,7 @@ from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT
 from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import Purpose, kind_of
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
@@ -74,7 +74,7 @@ from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement import statement_kind
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_query import TargetQuery
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
 from tests.support.event_stream import query_body, raw_event
 from tests.support.kernel_builds import imported_kernel, uncompiled_kernel
@@ -98,7 +98,7 @@ _RECORDED_NAMES: Final = {
 """The names that stops had when the recording was made."""
 
 
-def _stop(error: CannotBeKept) -> dict[str, Any]:
+def _stop(error: Untranslatable) -> dict[str, Any]:
     reason = error.reason
     return {"stop": _RECORDED_NAMES.get(reason.name, reason.name), "error": reason.error}
 
@@ -141,9 +141,9 @@ class Reader:
         verdict, too: {"raises": its class}."""
         try:
             return self.read(statement, setting)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             return _stop(error)
-        except NotSure:
+        except UnsupportedSyntax:
             return {"stop": "not sure"}
         except StatementRefused as error:
             return {"stop": error.number}
@@ -374,7 +374,7 @@ def _each(**asked: Callable[[], Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, ask in asked.items():
         found[name] = "not sure"
-        with contextlib.suppress(NotSure):
+        with contextlib.suppress(UnsupportedSyntax):
             found[name] = ask()
     return found
 
@@ -558,7 +558,7 @@ def _tables_named(made: Statement) -> list[TableName]:
 def _history(statement: bytes, setting: Setting) -> Any:
     state = SourceTables()
     state.note_charset(SCHEMA, ("latin1", "latin1_swedish_ci"))
-    with contextlib.suppress(NotSure):
+    with contextlib.suppress(UnsupportedSyntax):
         for name in _tables_named(_parsed(statement, setting)):
             note_table(state, _usual_table(name))
     logged = LoggedDefinition(
@@ -590,7 +590,7 @@ def _view(statement: bytes, setting: Setting) -> Any:
         try:
             made = define(query, settings, TableEngines({"*": "InnoDB"}))
             found[engines] = made if made != statement else "same"
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found[engines] = _stop(error)
     known = TableEngines()
     learn(known, query)
@@ -642,7 +642,7 @@ def _older(statement: bytes, setting: Setting) -> Any:
             made = read_query(EventType.QUERY, translated, 0)
             text = "same" if made.text == statement else made.text
             found[target] = text, [(code, value.hex()) for code, value in decode_status(made.status_variables).items()]
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found[target] = _stop(error)
     return found
 
@@ -781,7 +781,7 @@ def _engines_of_history(history: bytes, setting: Setting) -> Any:
         try:
             made = define(query, settings, engines)
             found.append("same" if made == statement else made)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found.append({"stop": _stop(error)["stop"]})
         learn(engines, query)
     return found, _learned_engines(engines)
@@ -809,6 +809,6 @@ def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
                 )
             )  # fmt: skip
             found.append([made.left_out, *("same" if one == statement else one for one in made.texts)])
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found.append({"stop": _stop(error)["stop"]})
     return found, _learned_by_mariadb(tables)

@@ -28,7 +28,7 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import kind_of
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
@@ -39,7 +39,7 @@ from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 OF_LIBRARIES: Final = {
     "relay.audit": ("pyarrow", "pyspark"),
@@ -298,7 +298,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "secrets": without_secrets,
 }
 BEGINNINGS: Final = ("", "CREATE TABLE t (a INT) ", "INSERT INTO t VALUES (1")
-REFUSALS: Final = (NotSure, CannotBeKept, StatementRefused)
+REFUSALS: Final = (UnsupportedSyntax, Untranslatable, StatementRefused)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.altered_table import ColumnOrigins, column_origins
 from protocol.sql.tables.source_table import Column, Table
 from relay.feed.lake.lake_table import ColumnsChange
@@ -62,7 +62,7 @@ def alteration(
     old = {one.name.lower(): one for one in before.columns}
     try:
         origins = column_origins(before, definition.clauses)
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         text = f"It does not fit the table's columns ({error}): {shown(definition.text, 120)}."
         raise table_stop("definition_unknown", place, name, text) from None
     made = _Made()

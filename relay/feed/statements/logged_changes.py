@@ -9,7 +9,7 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import ErrorCode
 from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
-from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
+from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
@@ -263,7 +263,7 @@ def _definitions(
 
     try:
         said = parse_ddl(text, schema, mode, version)
-    except NotSure:
+    except UnsupportedSyntax:
         names = defined_names(text.encode(), mode)
         reason = f"a statement that is not understood ({_begin(plain)})" if alters else ""
         for key in sorted(tables):
@@ -339,7 +339,7 @@ def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
         cursor.take()
         cursor.accept("TABLE")
         return cursor.table_name()
-    except NotSure:
+    except UnsupportedSyntax:
         return None
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
@@ -59,14 +59,14 @@ def define(
     """The statement as the replica is to run it; most are as they were. engines: what is known behind it. has_gtid: it runs with a
     GTID, or gets one.
 
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     forgets = _forgets_references(query, settings)
     try:
         made = query.definition
         if made is not None:
             needs(made, "ENGINE", "TYPE", "FOREIGN", "REFERENCES")
-    except NotSure:
+    except UnsupportedSyntax:
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
@@ -115,19 +115,19 @@ def _reads_more_of_keys(query: LoggedQuery, settings: ViewSettings) -> bool:
 
 
 def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for foreign keys with parts in comments for servers, which the source passes over."""
+    """Raises: Untranslatable for foreign keys with parts in comments for servers, which the source passes over."""
     if not _reads_more_of_keys(query, settings):
         return
     try:
         commented = has_commented_keys(query, made)
-    except NotSure:
+    except UnsupportedSyntax:
         commented = bool(made.written.foreign_keys) or _may_say(query, _REFERS)
     if commented:
         raise definition_stops.commented_key(query)
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: CannotBeKept."""
+    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: Untranslatable."""
     if not has_actions_behind_match(made):
         return []
     forgets = forgets_actions(query, made)
@@ -147,7 +147,7 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
         return []
     try:
         return without_checks(query)
-    except NotSure:
+    except UnsupportedSyntax:
         return []
 
 
@@ -158,7 +158,7 @@ def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEn
 
 
 def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> None:
-    """Raises: CannotBeKept for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
+    """Raises: Untranslatable for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
     if not isinstance(made, AlterTable) or not made.written.foreign_keys or made.engine or engines is None:
         return
     facts = engines.facts(made.name, query.thread_id)
@@ -174,7 +174,7 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
-    """Raises: CannotBeKept for what the target refuses."""
+    """Raises: Untranslatable for what the target refuses."""
     named = made.engine.lower()
     _refuse(ENGINE_MISSING, query, made, settings)
     if made.is_temporary:
@@ -196,7 +196,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
 def _refuse(
     difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
 ) -> None:
-    """Raises: CannotBeKept for what the target refuses."""
+    """Raises: Untranslatable for what the target refuses."""
     found = difference.finds(made) if settings.target_version >= difference.since else ""
     if found and difference.stop is not None:
         raise difference.stop(query, found)
@@ -209,7 +209,7 @@ def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdi
 
 
 def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:
-    """Tables without transactions become InnoDB. Raises: CannotBeKept."""
+    """Tables without transactions become InnoDB. Raises: Untranslatable."""
     edits = list(edits)
     changes = False
     for one in made.written.engines:
@@ -240,13 +240,13 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
 
 
 def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
-    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: CannotBeKept."""
+    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: Untranslatable."""
     if not isinstance(made, CreateTable) or made.like is not None:
         return
     try:
         needs_everything(made)
         table = table_of(made, "")
-    except NotSure:
+    except UnsupportedSyntax:
         return  # the replica says 1075 itself
     for column in table.columns:
         if "auto_increment" in column.extra.lower() and not any(

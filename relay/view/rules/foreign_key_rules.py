@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
@@ -35,7 +35,7 @@ def may_differ(settings: ViewSettings) -> bool:
 
 
 def check_removals(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
+    """Raises: Untranslatable for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
     for part in parts:
         query = part.query
         if part.kind is PartKind.STATEMENT and query is not None and query.kind.verb in _PERHAPS:
@@ -47,13 +47,13 @@ def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) ->
         verb = verb_of(query)
         if verb == "LOAD":
             verb = "REPLACE" if load_replaces(query) else ""
-    except (NotSure, ProtocolError):
+    except (UnsupportedSyntax, ProtocolError):
         return  # the replica reads it or refuses it
     if verb not in _REMOVES:
         return
     try:
         tables = written_tables(query)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         _check_unknown(query, verb, str(error), engines, settings)
         return
     check_removal(query, verb, tables, engines, settings)
@@ -62,7 +62,7 @@ def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) ->
 def check_removal(
     query: LoggedQuery, verb: str, tables: tuple[TableName, ...], engines: TableEngines, settings: ViewSettings
 ) -> None:
-    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: CannotBeKept as `check_removals`."""
+    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: Untranslatable as `check_removals`."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     by_others = _carried_out_by_others(query, settings)
@@ -87,7 +87,7 @@ def _carried_out_by_others(query: LoggedQuery, settings: ViewSettings) -> bool:
 
 
 def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for a statement of which nobody can tell what tables it is about, where it matters for some."""
+    """Raises: Untranslatable for a statement of which nobody can tell what tables it is about, where it matters for some."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     references, by_others = engines.references, _carried_out_by_others(query, settings)
@@ -128,7 +128,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
 
 
 def load_replaces(query: LoggedQuery) -> bool:
-    """Whether LOAD DATA takes the place of rows. Raises: NotSure."""
+    """Whether LOAD DATA takes the place of rows. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     while not words.ended and words.word() != "INTO":
         if words.accept("REPLACE"):

@@ -35,7 +35,7 @@ class PartRanges:
         return at >= 0 and place < self._stops[at]
 
     def add(self, start: int, stop: int) -> None:
-        """[start, stop), with what lies in it or ends where it begins. Raises: CannotBeKept where there are too many."""
+        """[start, stop), with what lies in it or ends where it begins. Raises: Untranslatable where there are too many."""
         while self._starts and self._starts[-1] >= start:
             self._starts.pop()
             self._stops.pop()
@@ -98,7 +98,7 @@ class PartRuns:
         self._open = False
 
     def add(self, part: GroupPart) -> None:
-        """A part that may stand with those before it. Raises: CannotBeKept."""
+        """A part that may stand with those before it. Raises: Untranslatable."""
         if not self._open:
             self._begin(part)
             self._open = True
@@ -112,7 +112,7 @@ class PartRuns:
             run.is_statement = part.query is not None
 
     def add_alone(self, part: GroupPart, *, commits: bool = False) -> None:
-        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: CannotBeKept."""
+        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: Untranslatable."""
         self._open = False
         self.add(part)
         self._open = False
@@ -136,12 +136,12 @@ class Pieces:
         self.held = held
 
     def extend(self, pieces: Iterable[Copy | New]) -> None:
-        """The following pieces. Raises: CannotBeKept."""
+        """The following pieces. Raises: Untranslatable."""
         for piece in pieces:
             self.add(piece)
 
     def add(self, piece: Copy | New) -> None:
-        """The next piece. Raises: CannotBeKept."""
+        """The next piece. Raises: Untranslatable."""
         if isinstance(piece, New):
             self.held += _OF_AN_EVENT + len(piece.body)
         else:

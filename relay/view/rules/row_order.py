@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure, sql_tokens
+from protocol.sql.lexer import UnsupportedSyntax, sql_tokens
 from protocol.sql.tables.ddl_statement import AlterTable, needs
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import KnownProgram
@@ -32,7 +32,7 @@ _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$]
 
 
 def check_row_order(part: GroupPart, engines: TableEngines) -> None:
-    """Raises: CannotBeKept for a statement that reads or writes a table whose engine becomes another, where the order counts, or
+    """Raises: Untranslatable for a statement that reads or writes a table whose engine becomes another, where the order counts, or
     where either cannot be told."""
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
@@ -49,14 +49,14 @@ def check_row_order(part: GroupPart, engines: TableEngines) -> None:
             found = _changing(_tables(query), query, engines)
         else:
             found = _changing(_tables_of_values(query), query, engines)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         raise statement_stops.row_order_unknown(query, str(error)) from error
     if found:
         raise statement_stops.row_order(query, found)
 
 
 def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
-    """Before it is learned what the part defines: raises CannotBeKept for ALTER TABLE that numbers the rows that are there, or keeps
+    """Before it is learned what the part defines: raises Untranslatable for ALTER TABLE that numbers the rows that are there, or keeps
     one of several, in a table whose engine became another."""
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
@@ -67,7 +67,7 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
         made = query.definition
         if made is not None:
             needs(made, "AUTO_INCREMENT", "SERIAL")
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         if _NUMBERS.search(query.raw):
             raise statement_stops.row_order_unknown(query, str(error)) from error
         return
@@ -79,12 +79,12 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
 
 
 def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
-    """Raises: CannotBeKept where triggers that the statement fires hang on the order of rows."""
+    """Raises: Untranslatable where triggers that the statement fires hang on the order of rows."""
     if not engines.has_triggers:
         return
     try:
         open_ends = list(written_tables(query))
-    except (NotSure, ProtocolError):
+    except (UnsupportedSyntax, ProtocolError):
         return
     seen: set[KnownProgram] = set()
     while open_ends:
@@ -104,7 +104,7 @@ def _of_trigger(text: str, server_version: str) -> tuple[frozenset[str] | None, 
     """The words of a trigger's statement, in lower case, None: it cannot be read; whether what it does hangs on the order of rows."""
     try:
         tokens = sql_tokens(text, 0, server_version)
-    except NotSure:
+    except UnsupportedSyntax:
         return None, True
     return frozenset(token.text.lower() for token in tokens), program_hangs_on_order(tokens)
 
@@ -125,7 +125,7 @@ def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
     given = values_of_update(query)
     try:
         written: tuple[TableName, ...] = written_tables(query)
-    except NotSure:
+    except UnsupportedSyntax:
         written = ()
     all_names = list(tables.values())
     found = []

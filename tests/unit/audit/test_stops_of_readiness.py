@@ -15,7 +15,7 @@ from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.server_differences import EVENTS, password_hash
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.sql_verdicts.corpus import Said, kept_statements
 from tests.sql_verdicts.readers import HISTORY
 
@@ -41,7 +41,7 @@ def stop_of_view(statement: bytes) -> str:
             stop = password_hash(query, SOURCE, SETTINGS.target_version)
             return "" if stop is None else stop.reason.name
         define(query, SETTINGS)
-    except CannotBeKept as stopped:
+    except Untranslatable as stopped:
         return stopped.reason.name
     return ""
 

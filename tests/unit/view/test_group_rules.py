@@ -4,7 +4,7 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from protocol.sql.tables.source_table import Column, Table, TableName
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.rule_groups import XID, Item, Other, Rows, RuleRun, Statement, settings, stopped
 
 INNO = "CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB"
@@ -562,7 +562,7 @@ def test_events_that_no_replica_reads_stop_the_view(kind: int, error: int) -> No
     assert rules.rules.look_at[kind] == 1
     (group,) = run().groups("BEGIN", "INSERT INTO i VALUES (1)", XID)
     event = group.events[0]._replace(type=kind)
-    with pytest.raises(CannotBeKept) as raised:
+    with pytest.raises(Untranslatable) as raised:
         rules.rules.plan(group._replace(events=(event, *group.events[1:])))
     assert raised.value.reason.error == error
     assert sum(rules.rules.look_at[kind] for kind in range(1, 42)) == 8

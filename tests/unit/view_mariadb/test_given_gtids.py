@@ -7,7 +7,7 @@ import pytest
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.view.rules.mariadb.given_gtids import LAST_GNO, GivenGtids, domain_uuid
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 BASE = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
 
@@ -23,7 +23,7 @@ def given(*groups: tuple[int, int], before: str = "") -> GivenGtids:
 
 
 def refused(made: GivenGtids, domain: int, number: int) -> str:
-    with pytest.raises(CannotBeKept) as stop:
+    with pytest.raises(Untranslatable) as stop:
         made.check(domain, number)
     return stop.value.reason.name
 

@@ -9,7 +9,7 @@ from protocol.sql.tables.source_table import Column, Key, Table
 from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
 from relay.view.rules.settings import ViewSettings
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.mariadb_statements import MARIADB_10
 
 DIFFERS = "statement_differs_in_target"
@@ -37,7 +37,7 @@ def run(made: MariadbParts, text: str, collation: int = 45, flags: int = 0) -> l
 
 
 def stop(made: MariadbParts, text: str, collation: int = 45) -> StopReason:
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         run(made, text, collation)
     return stopped.value.reason
 

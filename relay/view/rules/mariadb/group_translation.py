@@ -27,7 +27,7 @@ from protocol.kernel.codes import (
     XID_EVENT,
 )
 from protocol.sql.kind import Purpose
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, control_part
 from relay.view.rules.mariadb.left_out import SEQUENCE
@@ -74,7 +74,7 @@ class _KeptRows(NamedTuple):
 
 
 class GroupTranslation:
-    """What becomes of the group that `gtid` heads. Raises of its methods: CannotBeKept, Malformed, Truncated."""
+    """What becomes of the group that `gtid` heads. Raises of its methods: Untranslatable, Malformed, Truncated."""
 
     def __init__(self, group: SourceGroup, gtid: MariadbGtid, parts: MariadbParts) -> None:
         self._group = group
@@ -324,7 +324,7 @@ class GroupTranslation:
             return True
         try:
             words = {token.upper for token in query.tokens if token.kind is TokenKind.WORD}
-        except NotSure:
+        except UnsupportedSyntax:
             return False
         return bool(self._gtid.flags & DDL) and not words & _NO_ROWS_FOLLOW
 

@@ -10,7 +10,7 @@ from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE,
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
 from protocol.sql.byte_text import blank_of, byte_text, is_wide
 from protocol.sql.kind import StatementKind, kind_of
-from protocol.sql.lexer import NotSure, ReadAs, SqlText, SqlToken, TokenKind, sql_text
+from protocol.sql.lexer import ReadAs, SqlText, SqlToken, TokenKind, UnsupportedSyntax, sql_text
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import TableDefinition
 
@@ -21,7 +21,8 @@ _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
 
 @dataclass  # not frozen: there is one for each statement, and that costs
 class LoggedQuery:
-    """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: NotSure, where the text cannot be read."""
+    """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: UnsupportedSyntax, where the text cannot
+    be read."""
 
     head: bytes
     raw: bytes
@@ -61,35 +62,35 @@ class LoggedQuery:
         return byte_text(self.raw, self._charset)
 
     def name(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: NotSure where it is not of its character set."""
+        """The text of a name or a string. Raises: UnsupportedSyntax where it is not of its character set."""
         if token.text.isascii():
             return token.text
         charset = self._charset
         if is_wide(charset):
-            raise NotSure("a name in a character set of several bytes")
+            raise UnsupportedSyntax("a name in a character set of several bytes")
         made = decode_text(token.text.encode("latin-1"), charset)
         if "\ufffd" in made:
-            raise NotSure("a name that is not of its character set")
+            raise UnsupportedSyntax("a name that is not of its character set")
         return made
 
     @cached_property
     def tokens(self) -> list[SqlToken]:
-        """Its words, with where they stand in `raw`; the last is of kind END. Raises: NotSure."""
+        """Its words, with where they stand in `raw`; the last is of kind END. Raises: UnsupportedSyntax."""
         return self.read.tokens
 
     @cached_property
     def read(self) -> SqlText:
-        """Its words and comments. Raises: NotSure."""
+        """Its words and comments. Raises: UnsupportedSyntax."""
         return self.read_as()
 
     def read_as(self, *, folds_rows: bool = False) -> SqlText:
-        """The same; folds_rows: see `ReadAs`. Raises: NotSure."""
+        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
         read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self._charset))
         return sql_text(self.text, read_as)
 
     @cached_property
     def definition(self) -> TableDefinition | None:
-        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: NotSure."""
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: UnsupportedSyntax."""
         return read_table_definition(self.tokens, self.text, self.schema, self.sql_mode, self.server_version, self.name)
 
     def with_text(self, raw: bytes) -> bytes:

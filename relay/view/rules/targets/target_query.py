@@ -20,7 +20,7 @@ from protocol.binlog.status_variables import (
 )
 from protocol.errors import ProtocolError
 from protocol.sql.kind import Purpose, kind_of
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import TableOption
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
@@ -50,7 +50,7 @@ _HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED"
 
 
 class TargetQuery:
-    """The event's parts, and what they become. Everything raises CannotBeKept where that is not sound.
+    """The event's parts, and what they become. Everything raises Untranslatable where that is not sound.
 
     source: its version as 90704. explicit_timestamps: what holds where the event does not say it.
     """
@@ -86,7 +86,7 @@ class TargetQuery:
         client = _CHARSETS.unpack(self._status.get(CHARSETS, _NO_CHARSETS))[0]
         try:
             return SourceStatement(text, client, self._mode, self._source, self._target)
-        except NotSure as error:
+        except UnsupportedSyntax as error:
             raise statement_stops.not_parsed(text, str(error)) from error
 
     @property
@@ -243,7 +243,7 @@ def user_variable_for(body: bytes, source: int, collations: CollationMap, target
     """A User_var event's body with a collation that the target has. source: the version as 90704.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     at = 4 + int.from_bytes(body[:4], "little") + 2
     collation = int.from_bytes(body[at : at + 4], "little")

@@ -27,7 +27,7 @@ def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
     A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their
     defaults; with binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, and
     replicas, MariaDB's own too, keep their old values (seen with 10.11.19 and 11.8.9).
-    Raises: CannotBeKept where a column is missing; Malformed, Truncated.
+    Raises: Untranslatable where a column is missing; Malformed, Truncated.
     """
     if event_type not in UPDATES:
         return

@@ -98,7 +98,7 @@ class StatusTranslation:
         self._known: dict[_BlockUse, TranslatedStatus] = {}
 
     def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> TranslatedStatus:
-        """text: the statement. is_dml: whether it changes rows, as a statement. Raises: CannotBeKept."""
+        """text: the statement. is_dml: whether it changes rows, as a statement. Raises: Untranslatable."""
         takes_server_collation = not is_dml and makes_schema_by_server_collation(text)
         known = self._known.get((status, is_dml, takes_server_collation))
         microseconds = b""
@@ -123,7 +123,7 @@ class StatusTranslation:
         return known._replace(status=known.status + last, without_engine_check=known.without_engine_check + last)
 
     def user_variable(self, body: bytes) -> bytes:
-        """What becomes of the body of a User_var event. Raises: CannotBeKept."""
+        """What becomes of the body of a User_var event. Raises: Untranslatable."""
         return translate_user_variable(body, self._collations)
 
     def _translated(
@@ -178,7 +178,7 @@ def makes_schema_by_server_collation(text: bytes) -> bool:
 
 
 def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
-    """The variables that are alike for many statements, and the microseconds, which are not. Raises: CannotBeKept."""
+    """The variables that are alike for many statements, and the microseconds, which are not. Raises: Untranslatable."""
     try:
         values = decode_status(status, MARIADB)
     except UnknownVariable as error:
