@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from protocol.sql.control import Control, control_of
 from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.statements.logged_changes import UnseenChange
 
 
-def xa_commits(reading: ArchiveReading, start: FeedPlace, end: FeedPlace) -> list[UnseenChange]:
+def xa_commits(reading: ArchiveReading, start: FeedOffset, end: FeedOffset) -> list[UnseenChange]:
     """Each XA COMMIT in [start, end), as a change of the tables whose rows its transaction has, wherever that was prepared.
 
     Of one that the archive does not have it is a change of any table.
     """
-    prepared: dict[str, FeedPlace] = {}
-    commits: list[tuple[FeedPlace, str]] = []
+    prepared: dict[str, FeedOffset] = {}
+    commits: list[tuple[FeedOffset, str]] = []
     found: list[UnseenChange] = []
     tables = reading.prepared_tables(start, end)
     for place, text in reading.xa_statements(start, end):
@@ -30,7 +30,7 @@ def xa_commits(reading: ArchiveReading, start: FeedPlace, end: FeedPlace) -> lis
     return found + [_change(place, before.get(name)) for place, name in commits]
 
 
-def _prepared_before(reading: ArchiveReading, start: FeedPlace, names: set[str]) -> dict[str, frozenset[TableName]]:
+def _prepared_before(reading: ArchiveReading, start: FeedOffset, names: set[str]) -> dict[str, frozenset[TableName]]:
     """The tables of the newest transactions of these names that were prepared before a place."""
     found: dict[str, frozenset[TableName]] = {}
     if not names:
@@ -55,7 +55,7 @@ def _ends(text: str) -> tuple[Control | None, str]:
     return found.control, found.name.decode()
 
 
-def _change(place: FeedPlace, tables: Iterable[TableName] | None) -> UnseenChange:
+def _change(place: FeedOffset, tables: Iterable[TableName] | None) -> UnseenChange:
     if tables is None:
         return UnseenChange(place, None, "XA COMMIT of a transaction that was prepared before the archive begins")
     words = frozenset(part.lower() for key in tables for part in key)

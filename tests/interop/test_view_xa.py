@@ -11,7 +11,7 @@ from deploy.servers import Server
 from protocol.binlog.event_type import EventType
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.own_events import empty_group
+from relay.view.rules.synthesized_events import empty_group
 from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
 from tests.interop.conftest import TrialFactory

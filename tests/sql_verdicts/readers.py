@@ -60,7 +60,7 @@ from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSo
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement import named_tables, row_picks
+from relay.view.rules.statement import named_tables, order_dependence
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -458,13 +458,13 @@ def _audits(statement: bytes, setting: Setting) -> Any:
 def _order(statement: bytes, setting: Setting) -> Any:
     query = _query(statement, setting)
     return _each(
-        may=lambda: row_picks.may_hang_on_order(query),
-        verb=lambda: row_picks.verb_of(query),
-        searches=lambda: row_picks.searches_text(query),
-        counts=lambda: row_picks.order_counts(query, makes_numbers=False),
-        numbered=lambda: row_picks.order_counts(query, makes_numbers=True),
-        values=lambda: row_picks.values_of_update(query),
-        program=lambda: row_picks.program_hangs_on_order(query.tokens),
+        may=lambda: order_dependence.may_depend_on_order(query),
+        verb=lambda: order_dependence.verb_of(query),
+        searches=lambda: order_dependence.searches_text(query),
+        counts=lambda: order_dependence.order_counts(query, makes_numbers=False),
+        numbered=lambda: order_dependence.order_counts(query, makes_numbers=True),
+        values=lambda: order_dependence.values_of_update(query),
+        program=lambda: order_dependence.program_hangs_on_order(query.tokens),
     )
 
 

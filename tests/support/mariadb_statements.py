@@ -72,7 +72,7 @@ class ToldTables:
     def is_temporary(self, thread_id: int, name: TableName) -> bool:
         return False
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         return True
 
     @property

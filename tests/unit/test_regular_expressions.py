@@ -370,7 +370,7 @@ READ_ELSEWHERE: Final = {
     "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
     # which tables a statement names, and whether the order of rows counts
     "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
-    "relay.view.rules.statement.row_picks": {"_PERHAPS", "_PASSED"},
+    "relay.view.rules.statement.order_dependence": {"_PERHAPS", "_PASSED"},
     "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
     # comments, by what is right before or in them
     "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},

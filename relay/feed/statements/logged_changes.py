@@ -27,7 +27,7 @@ from protocol.sql.tables.ddl_statement import (
 )
 from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.statements.statement_text import STRINGS
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
@@ -54,7 +54,7 @@ _TAKES: Final = frozenset(("update", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
-class FedDefinition:
+class DdlChange:
     """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
 
     `clauses`: of an ALTER TABLE. Of a RENAME: `source`, the table whose rows it has behind it (None: it has none), and `target`, the
@@ -64,8 +64,8 @@ class FedDefinition:
 
     key: TableName
     action: str
-    start: FeedPlace
-    end: FeedPlace
+    start: FeedOffset
+    end: FeedOffset
     position: int
     sequence: int
     strict: bool = False
@@ -100,7 +100,7 @@ class FedDefinition:
 class UnseenChange:
     """A change in statement format, or one that was taken back in part. `words`: names in it, in lower case; None: any table."""
 
-    start: FeedPlace
+    start: FeedOffset
     words: frozenset[str] | None
     reason: str
     schema: str = ""
@@ -130,20 +130,20 @@ class UnseenChange:
 class LoggedChanges:
     """All of a stretch, in order."""
 
-    definitions: list[FedDefinition] = field(default_factory=list)
+    definitions: list[DdlChange] = field(default_factory=list)
     unseen: list[UnseenChange] = field(default_factory=list)
 
 
-Ends = Mapping[tuple[str, int], tuple[FeedPlace, int]]
+Ends = Mapping[tuple[str, int], tuple[FeedOffset, int]]
 """(file, start of a transaction) -> (its end, its sequence)."""
 
 
 def logged_changes(
     statements: Iterable[Mapping[str, Any]],
     ends: Ends,
-    version_of: Callable[[FeedPlace], str],
+    version_of: Callable[[FeedOffset], str],
     known: Iterable[TableName],
-    may_be_temporary: Callable[[FeedPlace], bool],
+    may_be_temporary: Callable[[FeedOffset], bool],
     may_be_one: Callable[[], bool] = lambda: True,
 ) -> LoggedChanges:
     """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands.
@@ -156,8 +156,8 @@ def logged_changes(
         text = one["statement"]
         if text is None:
             continue
-        start = FeedPlace.at(one["file"], one["transaction"] if one["transaction"] is not None else one["position"])
-        end, sequence = ends.get((one["file"], start.position), (FeedPlace.at(one["file"], one["end"]), 0))
+        start = FeedOffset.at(one["file"], one["transaction"] if one["transaction"] is not None else one["position"])
+        end, sequence = ends.get((one["file"], start.position), (FeedOffset.at(one["file"], one["end"]), 0))
         version = version_of(start)
         kind = kind_of(text.encode(), version)
         word = kind.verb.lower()
@@ -167,13 +167,11 @@ def logged_changes(
                 tables.add(made.key)
         elif word == "truncate":
             key = _truncated(one, version)
-            if may_be_temporary(FeedPlace.at(one["file"], one["position"])):  # one that hides the table
+            if may_be_temporary(FeedOffset.at(one["file"], one["position"])):  # one that hides the table
                 names = frozenset(word.lower() for word in key or ())
                 found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
             elif key is not None:
-                emptied = FedDefinition(
-                    key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"]
-                )
+                emptied = DdlChange(key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"])
                 found.definitions += [*_in_other_case(emptied, tables, may_be_one), emptied]
             else:
                 found.unseen.append(UnseenChange(start, None, "a TRUNCATE that is not understood"))
@@ -203,9 +201,7 @@ def rolls_back_in_part(text: str) -> bool:
     return control is not None and control.control is Control.ROLLBACK_TO
 
 
-def _in_other_case(
-    made: FedDefinition, tables: set[TableName], may_be_one: Callable[[], bool]
-) -> Iterable[FedDefinition]:
+def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable[[], bool]) -> Iterable[DdlChange]:
     """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them.
 
     Also where there is one of the name as it is: its CREATE TABLE may have said it so, and its rows have the other.
@@ -231,21 +227,21 @@ def _of_other_case(text: str) -> str:
 
 def _definitions(
     one: Mapping[str, Any],
-    start: FeedPlace,
-    end: FeedPlace,
+    start: FeedOffset,
+    end: FeedOffset,
     sequence: int,
     version: str,
     kind: StatementKind,
     tables: set[TableName],
     may_be_one: Callable[[], bool],
-) -> Iterable[FedDefinition]:
+) -> Iterable[DdlChange]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     alters = (kind.verb, kind.thing) == ("ALTER", "TABLE")
 
-    def made(key: TableName, action: str, **more: Any) -> FedDefinition:
-        return FedDefinition(
+    def made(key: TableName, action: str, **more: Any) -> DdlChange:
+        return DdlChange(
             key,
             action,
             start,

@@ -16,7 +16,7 @@ from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
-from relay.view.rules.statement.row_picks import verb_of
+from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
@@ -117,7 +117,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
             continue
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
             raise statement_stops.multi_table_delete(query, f"{named(table)} has DELETE triggers")
-        if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
+        if not engines.knows_triggers_of(table) and not engines.is_known_plain(table):
             why = f"nobody knows whether {named(table)} has triggers"
             raise TableUnknown(statement_stops.multi_table_delete(query, why).reason, table)
         reached = engines.references.reached_from(table) & (lower - {in_lower_case(table)})

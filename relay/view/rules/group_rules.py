@@ -10,21 +10,21 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
-from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
-from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
-from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
+from relay.view.rules.rolled_back_statements import RolledBackEffects, UndoneParts, learn_all
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
+from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
+from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.tables.watched_tables import watched_names, watched_removals
-from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
+from relay.view.rules.trigger_rules import TriggerRisk, check_changes, fired_risk
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
@@ -56,7 +56,7 @@ class MysqlRules:
         self._look_at = bytes(kind in self._unread for kind in range(256))
         self._watched: bytes | None = None
         self._watched_at: object = None
-        self._risk = FiredRisk((), False, False)
+        self._risk = TriggerRisk((), False, False)
         self._risk_at: object = None
         self._removals: bytes | None = None
         self._removals_at: object = None
@@ -82,7 +82,7 @@ class MysqlRules:
         return self._watched
 
     @property
-    def _fired(self) -> FiredRisk:
+    def _fired(self) -> TriggerRisk:
         """What triggers and functions may do otherwise on the target."""
         if self._risk_at is not self._engines.changes:
             self._risk_at = self._engines.changes
@@ -264,7 +264,7 @@ class _Planned:
             if not self._is_of_accounts(part):
                 undone.see(part)
         undone.all = self._end.kind is PartKind.ROLLBACK
-        left_of = LeftOfUndone(undone, self._engines, self._group.server_version)
+        left_of = RolledBackEffects(undone, self._engines, self._group.server_version)
         of_accounts = kept = left = 0
         for part in self._body():
             if self._is_of_accounts(part):
@@ -312,7 +312,7 @@ class _Planned:
             made.add(copied(self._end))
         return out_group(made.all, self._head)
 
-    def _made(self, runs: list[PartRun]) -> list[OutGroup]:
+    def _made(self, runs: list[SubTransaction]) -> list[OutGroup]:
         """Transactions of our own around the runs."""
         anchor = self._begin or next((part for part in self._body() if part.query is not None), next(self._body()))
         if not runs:
@@ -340,7 +340,7 @@ class _Planned:
             made.append(out_group(found, self._head if not made else None))
         return made
 
-    def _stands_alone(self, run: PartRun) -> bool:
+    def _stands_alone(self, run: SubTransaction) -> bool:
         """Whether a run is a statement that commits by itself."""
         if run.size != 1 or not run.is_statement:
             return False

@@ -17,8 +17,8 @@ from relay.source_tables.programs import KnownProgram
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
-from relay.view.rules.statement.row_picks import (
-    may_hang_on_order,
+from relay.view.rules.statement.order_dependence import (
+    may_depend_on_order,
     order_counts,
     program_hangs_on_order,
     searches_text,
@@ -38,7 +38,7 @@ def check_row_order(part: GroupPart, engines: TableEngines) -> None:
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
     _check_triggers(query, engines)
-    if not may_hang_on_order(query):
+    if not may_depend_on_order(query):
         return
     try:
         if searches_text(query):

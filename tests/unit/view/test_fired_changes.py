@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.view.inspect.stops_ahead import find_stops
+from relay.view.inspect.dry_run_stops import find_stops
 from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import query_body

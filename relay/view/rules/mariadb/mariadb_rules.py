@@ -9,7 +9,7 @@ from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.view.rules.group import GivenGtid, OutGroup, SourceGroup
-from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
+from relay.view.rules.mariadb.assigned_gtids import AssignedGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
@@ -31,7 +31,7 @@ class MariadbRules:
     def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
         self._settings = settings
         self._parts = parts
-        self.given = GivenGtids(settings.uuid)
+        self.given = AssignedGtids(settings.uuid)
         self.first_statement: int | None = None
         """Where in the file the first group begins of which replicas run statements that change rows; None: there was none yet."""
         self._server_version = ""

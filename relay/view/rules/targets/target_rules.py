@@ -9,8 +9,8 @@ from protocol.binlog.xa_prepare import XaPrepare, decode_xa_prepare
 from protocol.errors import ProtocolError
 from protocol.sql.server_version import version_id
 from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
-from relay.view.rules.part_runs import Pieces
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.sub_transactions import Pieces
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.seen_group import SeenGroup

@@ -108,7 +108,7 @@ def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
         is_there is False
         or known.table(name) is not None
         or known.is_temporary(thread_id, name)
-        or known.is_told_plain(name)
+        or known.is_known_plain(name)
         or bool(is_there and known.programs_behind(name))
     )
 

@@ -87,7 +87,7 @@ class MariadbTables(SourceTables):
         known = self.get(name)
         return known is not None and known.is_versioned
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         """Whether nothing of it is another on the replicas, although its columns are not known."""
         known = self.get(name)
         return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))

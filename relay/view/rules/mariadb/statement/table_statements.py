@@ -487,7 +487,7 @@ class AlterTableRewriting:
         """Of what comes to rows by the place where they are."""
         table, words = self._table, self._words
         if table is None:
-            if not self._known.is_told_plain(self._name):
+            if not self._known.is_known_plain(self._name):
                 raise definition_stops.order_unknown(words.query, self._name, clause)
             return
         differs = why(table, self._is_same)

@@ -12,9 +12,9 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.part_runs import MOST_RANGES, PartRanges
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
+from relay.view.rules.sub_transactions import MOST_RANGES, PartRanges
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
@@ -25,7 +25,7 @@ _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
 _ROWS_APART_SINCE = (5, 5, 0)
 
 
-class LeftOfUndone:
+class RolledBackEffects:
     """Tells of the parts of a group, one after the other, which of them the source's tables have kept."""
 
     def __init__(self, undone: "UndoneParts", engines: TableEngines, server_version: str) -> None:

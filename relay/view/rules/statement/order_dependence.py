@@ -42,7 +42,7 @@ _MOST_READ: Final = 1_000_000
 """Words that are gone over for the queries of one statement, which may stand in each other."""
 
 
-def may_hang_on_order(query: LoggedQuery) -> bool:
+def may_depend_on_order(query: LoggedQuery) -> bool:
     """Whether a closer look is needed: the words for it may stand in it, outside of strings, or it changes several tables at once."""
     text = query.text
     if _PERHAPS.search(text):

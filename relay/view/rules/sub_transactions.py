@@ -58,7 +58,7 @@ class _Stretch:
 
 
 @dataclass(slots=True)
-class PartRun:
+class SubTransaction:
     """Parts side by side, in [start, stop) of the file. last: event, last_change: of what changes something. is_statement: its last
     part is one. commits: it is one that commits by itself."""
 
@@ -92,7 +92,7 @@ class PartRuns:
     """Runs in the making. parts: of all of them."""
 
     def __init__(self) -> None:
-        self.all: list[PartRun] = []
+        self.all: list[SubTransaction] = []
         self.parts = 0
         self._stretch = _Stretch()
         self._open = False
@@ -125,7 +125,9 @@ class PartRuns:
     def _begin(self, part: GroupPart) -> None:
         if len(self.all) >= MOST_TRANSACTIONS:
             raise transaction_stops.too_large(f"it would become more than {MOST_TRANSACTIONS} transactions")
-        self.all.append(PartRun(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch))
+        self.all.append(
+            SubTransaction(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch)
+        )
 
 
 class Pieces:

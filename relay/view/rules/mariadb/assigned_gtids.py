@@ -56,7 +56,7 @@ class NumbersGiven:
         return kept if kept.following else None
 
 
-class GivenGtids:
+class AssignedGtids:
     """What was given, and which groups were committed together. base: the view's uuid."""
 
     def __init__(self, base: UUID) -> None:

@@ -18,8 +18,8 @@ from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import called_routines
+from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.routine_body import change_of
-from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableUnknown, Untranslatable
@@ -29,7 +29,7 @@ _REMOVALS: Final = ("REPLACE", "DELETE")
 _NO_CALLS: Final = ("ALTER", "DROP", "RENAME", "TRUNCATE", "GRANT", "REVOKE")
 
 
-class FiredRisk(NamedTuple):
+class TriggerRisk(NamedTuple):
     """tables: whose triggers may do otherwise on the target. calls: a known function may. several: some table has UPDATE triggers."""
 
     tables: tuple[TableName, ...]
@@ -40,13 +40,13 @@ class FiredRisk(NamedTuple):
         return bool(self.tables) or self.calls or self.several
 
 
-def fired_risk(engines: TableEngines, settings: ViewSettings) -> FiredRisk:
+def fired_risk(engines: TableEngines, settings: ViewSettings) -> TriggerRisk:
     """By what is known. More than what `check_changes` stops at, whatever the source's version is and the session's settings are."""
     bodies = engines.bodies
     if not bodies or not may_differ(settings):
-        return FiredRisk((), False, False)
+        return TriggerRisk((), False, False)
     found = bodies.leading_to(lru_cache(None)(lambda change: _may_differ(change, engines, settings)))
-    return FiredRisk(found.tables, found.functions, bodies.any_on_update)
+    return TriggerRisk(found.tables, found.functions, bodies.any_on_update)
 
 
 def _may_differ(change: BodyChange, engines: TableEngines, settings: ViewSettings) -> bool:
