@@ -18,11 +18,3 @@ def rules_of(settings: ViewSettings, before: TablesBefore | None = None) -> Grou
     rules = MysqlRules(settings)
     rules.before = before
     return rules if settings.target == TARGETS[-1] else TargetRules(settings, rules)
-
-
-def rules_for_file(rules: GroupRules, server_version: str) -> GroupRules:
-    """Those of `rules` that a file of such a server needs: for one that is no newer than the target, less has to be looked at.
-
-    Both know the same, and `state` is the same.
-    """
-    return (rules.of_source(server_version) or rules) if isinstance(rules, TargetRules) else rules
