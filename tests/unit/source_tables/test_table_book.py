@@ -8,9 +8,10 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.source_table import Table
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
+from relay.source_tables.kept_book import KeptTablesUnreadable
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
-from relay.source_tables.table_book import KeptTablesUnreadable, SourceTables
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.tables.table_engines import TableEngines
 
@@ -20,7 +21,7 @@ PARENT = "CREATE TABLE p (id INT PRIMARY KEY)"
 STATEMENTS = (
     "CREATE DATABASE d CHARACTER SET latin1", "DROP DATABASE d", PARENT, CHILD, "DROP TABLE p", "DROP TABLE IF EXISTS C",
     "RENAME TABLE p TO q, c TO P", "ALTER TABLE p RENAME TO d.t", "ALTER TABLE c DROP KEY a, ADD KEY k (b)", "CREATE TABLE t LIKE c",
-    "CREATE TABLE IF NOT EXISTS T (a INT)", "CREATE TEMPORARY TABLE p (x INT)", "ALTER TABLE q CHANGE id number INT", "DROP TABLE t",
+    "CREATE TABLE IF NOT EXISTS T (a INT)", "CREATE TEMPORARY TABLE p (x INT)", "ALTER TABLE q CHANGE id n INT", "DROP TABLE t, x.t",
 )  # fmt: skip
 
 
