@@ -2,8 +2,8 @@
 
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
+from relay.view.rules.mariadb.parts import parts_of
 from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import MARIADB, TARGETS, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules

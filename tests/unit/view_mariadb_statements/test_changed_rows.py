@@ -6,9 +6,9 @@ import pytest
 
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.tables.source_table import Column, Key, Table
-from relay.view.rules.mariadb.composed_parts import parts_of
-from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
+from relay.view.rules.mariadb.parts import MariadbParts, parts_of
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.mariadb_statements import MARIADB_10
 
@@ -33,7 +33,7 @@ def run(made: MariadbParts, text: str, collation: int = 45, flags: int = 0) -> l
     raw = text.encode()
     status = b"\0" + flags.to_bytes(4, "little") + b"\x04" + collation.to_bytes(2, "little") * 3
     told = made.statuses.translate(status, raw, is_dml=kind_of(raw).purpose is Purpose.ROWS)
-    return made.statements.translate(raw, StatementPlace(b"shop", told, 0, 7, MARIADB_10, False, False, False))
+    return made.statements.translate(LoggedQuery(b"", raw, 7, 0, b"shop", status, MARIADB_10), told, rows_follow=False)
 
 
 def stop(made: MariadbParts, text: str, collation: int = 45) -> StopReason:
