@@ -13,6 +13,8 @@ from relay.source_tables.known_table import KnownTable
 from relay.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
 from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 
 MYSQL = "8.0.36"
@@ -104,3 +106,13 @@ def test_a_source_that_found_a_table_by_a_name_in_another_case_takes_all_such_na
     assert tables.exists(("d", "t"))
     run(tables, "DROP TABLE IF EXISTS t")
     assert [tables.exists(("d", name)) for name in ("t", "T")] == [False, False]
+
+
+@pytest.mark.parametrize(("drop", "exists"), [("DROP TABLE", False), ("DROP TABLE IF EXISTS", None)])
+def test_a_view_of_mysql_doubts_a_table_that_drop_if_exists_names_in_another_case(
+    drop: str, exists: bool | None
+) -> None:
+    tables = TableEngines()
+    for text in ("CREATE DATABASE d", "CREATE TABLE T (a INT)", f"{drop} t"):
+        learn(tables, LoggedQuery(b"", text.encode(), 1, 0, b"d", b"", MYSQL))
+    assert tables.exists(("d", "T")) is exists
