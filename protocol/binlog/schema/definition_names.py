@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from protocol.sql.byte_text import SOMETIMES_BLANK
 from protocol.sql.lexer import ReadAs, TokenKind, UnsupportedSyntax, sql_text
 
 _MOST_BYTES: Final = 1 << 20
@@ -20,9 +21,17 @@ def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
     if len(text) > _MOST_BYTES:
         return None
     try:
-        read = sql_text(text.decode(), ReadAs(sql_mode=sql_mode, any_server=True))
+        decoded = text.decode()
+        texts = {decoded, decoded.replace(SOMETIMES_BLANK, " ")}
+        found = [_names(one, sql_mode) for one in texts]
     except (UnicodeDecodeError, UnsupportedSyntax):
         return None
+    known = [one for one in found if one is not None]
+    return frozenset[str]().union(*known) if len(known) == len(found) else None
+
+
+def _names(text: str, sql_mode: int) -> frozenset[str] | None:
+    read = sql_text(text, ReadAs(sql_mode=sql_mode, any_server=True))
     names: set[str] = set()
     depth, left = 0, 0
     opened = False
