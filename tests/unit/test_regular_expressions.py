@@ -29,12 +29,12 @@ from protocol.errors import StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import kind_of
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import read_tables, written_tables
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import read_tables, written_tables
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -369,8 +369,6 @@ READ_ELSEWHERE: Final = {
     "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
     "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
     # which tables a statement names, and whether the order of rows counts
-    "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
-    "relay.view.rules.statement.order_dependence": {"_PERHAPS", "_PASSED"},
     "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
     # comments, by what is right before or in them
     "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},

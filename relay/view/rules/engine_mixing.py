@@ -11,9 +11,9 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.engines import has_transactions
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import written_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
 

@@ -6,14 +6,14 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import read_tables
+from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition, needs
 from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
 from relay.source_tables.programs import TRIGGER, VIEW, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
-from relay.view.rules.statement.named_tables import read_tables
 from relay.view.rules.statement.routine_body import read_routine_body
-from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
@@ -38,14 +38,14 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
         elif verb == "CREATE":
             _learn_body(engines, words)
         elif verb == "DROP":
-            _learn_drop(engines, words)
+            _learn_drop(engines, words, query.thread_id)
         elif verb == "ALTER":
             while not words.ended and words.word() not in ("VIEW", "AS"):
                 words.take()
             if words.accept("VIEW"):
                 _learn_view(engines, words)
         elif verb == "RENAME":
-            _learn_rename(engines, words)
+            _learn_rename(engines, words, query.thread_id)
     except UnsupportedSyntax:
         engines.doubt_words(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
@@ -157,7 +157,7 @@ def _body_of(words: StatementWords, schema: str) -> RoutineBody:
         return RoutineBody()
 
 
-def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
+def _learn_drop(engines: TableEngines, words: StatementWords, thread_id: int) -> None:
     words.expect("DROP")
     temporary = words.accept("TEMPORARY")
     if words.accept("TABLE") or words.accept("TABLES"):
@@ -165,7 +165,7 @@ def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
         names = [words.table_name()]
         while words.accept(","):
             names.append(words.table_name())
-        engines.drop(names, words.query.thread_id, temporary_only=temporary)
+        engines.drop(names, thread_id, temporary_only=temporary)
     elif words.accept("DATABASE") or words.accept("SCHEMA"):
         words.accept("IF", "EXISTS")
         engines.drop_schema(words.name())
@@ -185,7 +185,7 @@ def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
             engines.drop_program(kind, name)
 
 
-def _learn_rename(engines: TableEngines, words: StatementWords) -> None:
+def _learn_rename(engines: TableEngines, words: StatementWords, thread_id: int) -> None:
     words.expect("RENAME")
     if not (words.accept("TABLE") or words.accept("TABLES")):
         return
@@ -193,6 +193,6 @@ def _learn_rename(engines: TableEngines, words: StatementWords) -> None:
     while True:
         old = words.table_name()
         words.expect("TO")
-        engines.rename_table(old, words.table_name(), words.query.thread_id)
+        engines.rename_table(old, words.table_name(), thread_id)
         if not words.accept(","):
             return

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.statements.statement import SqlStatement
+from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.source_table import TableName
-from relay.view.rules.statement.logged_query import LoggedQuery, is_word
-from relay.view.rules.statement.statement_words import StatementWords
 
 _MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "QUICK", "CONCURRENT", "LOCAL")
 # Words before a parenthesis that call nothing.
@@ -60,12 +60,12 @@ def _no_calls(server_version: str) -> frozenset[str]:
     return _NO_CALL | (functions_of(server_version) - _NOT_HARMLESS)
 
 
-def is_simple(query: LoggedQuery) -> bool:
+def is_simple(query: SqlStatement) -> bool:
     """Whether its head tells that it changes one table."""
     return _SIMPLE_HEAD.match(query.raw) is not None and not query.sql_mode & ANSI_QUOTES
 
 
-def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+def written_tables(query: SqlStatement) -> tuple[TableName, ...]:
     """The tables that a statement names as its targets.
 
     Raises: UnsupportedSyntax, also for statements that are none of those known here.
@@ -109,7 +109,7 @@ def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     raise UnsupportedSyntax(f"a {verb} statement" if verb else "a statement of another kind")
 
 
-def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+def perhaps_written_tables(query: SqlStatement) -> tuple[TableName, ...]:
     """The tables that a statement may write: all that it joins, where its text does not tell which of them.
 
     Raises: UnsupportedSyntax.
@@ -124,7 +124,7 @@ def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
         return tuple(name for name in tables_by_alias(query).values() if name is not None)
 
 
-def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
+def tables_by_alias(query: SqlStatement) -> dict[str, TableName | None]:
     """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query.
 
     Raises: UnsupportedSyntax.
@@ -136,7 +136,7 @@ def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
     return _table_factor_names(words, ("SET",))
 
 
-def may_write_several(query: LoggedQuery) -> bool:
+def may_write_several(query: SqlStatement) -> bool:
     """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: UnsupportedSyntax."""
     try:
         return len(written_tables(query)) > 1
@@ -154,7 +154,7 @@ def may_write_several(query: LoggedQuery) -> bool:
         return False
 
 
-def statement_tables(query: LoggedQuery) -> StatementTables:
+def statement_tables(query: SqlStatement) -> StatementTables:
     """All that a statement's text tells of tables. Raises: UnsupportedSyntax."""
     writes = written_tables(query)
     tokens = query.tokens
@@ -183,7 +183,7 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
     return StatementTables(writes, calls, frozenset(words), temporary, upper == "DROP")
 
 
-def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+def read_tables(query: SqlStatement) -> tuple[TableName, ...]:
     """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
@@ -216,7 +216,7 @@ def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     return tuple(found)
 
 
-def called_routines(query: LoggedQuery) -> list[TableName]:
+def called_routines(query: SqlStatement) -> list[TableName]:
     """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: UnsupportedSyntax."""
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
@@ -226,7 +226,7 @@ def called_routines(query: LoggedQuery) -> list[TableName]:
             continue
         qualified = index >= 2 and tokens[index - 1].upper == "."
         start = index - 2 if qualified else index
-        called = start >= 1 and is_word(tokens[start - 1], "CALL") and tokens[index + 1].upper != "."
+        called = start >= 1 and tokens[start - 1].upper == "CALL" and tokens[index + 1].upper != "."
         if not called:
             if tokens[index + 1].upper != "(" or _stands_for_table(tokens, index):
                 continue
@@ -369,7 +369,7 @@ def _delete(words: StatementWords) -> tuple[TableName, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def deletes_from_one(query: LoggedQuery) -> bool:
+def deletes_from_one(query: SqlStatement) -> bool:
     """Whether a DELETE is certainly of one table, though its name may not be readable."""
     try:
         words = StatementWords(query)
