@@ -362,14 +362,11 @@ READ_ELSEWHERE: Final = {
     "relay.schema_history.definition_scan": {"_TRIGGER"},
     "relay.schema_history.logged_definition": {"_PASSWORD", "_RENAMES"},
     "relay.view.rules.definition_rules": {"_TABLE", "_NAMES_ENGINE", "_REFERS", "_CHECKS"},
-    "relay.view.rules.engine_mixing": {"_TRIGGER_WRITES"},
     "relay.view.rules.row_order": {"_NUMBERS"},
     "relay.view.rules.mariadb.status.mode_differences": {"_ON_UPDATE", "_UPDATE"},
     "relay.view.rules.mariadb.status.status_translation": {"_NO_CLAUSE", "_NAMES_CHARSET"},
     "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
     "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
-    # which tables a statement names, and whether the order of rows counts
-    "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
     # comments, by what is right before or in them
     "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},
     "relay.view.rules.mariadb.statement.object_statements": {"_GENERATED"},

@@ -385,6 +385,16 @@ def deletes_from_one(query: SqlStatement) -> bool:
     return words.word() not in (",", ".", "USING")
 
 
+def load_replaces(query: SqlStatement) -> bool:
+    """Whether it is LOAD DATA … REPLACE, which replaces rows. Raises: UnsupportedSyntax."""
+    words = StatementWords(query)
+    while not words.ended and words.word() != "INTO":
+        if words.accept("REPLACE"):
+            return words.word() == "INTO"
+        words.take()
+    return False
+
+
 def _targets(words: StatementWords) -> list[TableName]:
     found = []
     while True:

@@ -89,3 +89,11 @@ class StatementText(SqlStatement):
     sql_mode: int = 0
     server_version: str = ""
     charset: str | None = "utf8mb4"
+    is_head: bool = False
+    """Its end may be missing, and it is not known which server ran it: comments for any server are read."""
+
+    def read_as(self, *, folds_rows: bool = False) -> SqlText:
+        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
+        if not self.is_head:
+            return super().read_as(folds_rows=folds_rows)
+        return sql_text(self.text, ReadAs(sql_mode=self.sql_mode, any_server=True, is_lenient=True))

@@ -29,6 +29,7 @@ from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.statements.statement_text import STRINGS
+from relay.source_tables.names import in_lower_case
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -214,11 +215,6 @@ def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable
         for key in alike:
             hides = _of_other_case(made.text)
             yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=hides)
-
-
-def in_lower_case(key: TableName) -> TableName:
-    """A table's name as servers with lower_case_table_names compare it."""
-    return key[0].lower(), key[1].lower()
 
 
 def _of_other_case(text: str) -> str:
