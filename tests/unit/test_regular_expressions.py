@@ -24,12 +24,12 @@ from uuid import UUID
 
 import pytest
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import kind_of
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.statements.named_tables import read_tables, written_tables
+from protocol.sql.statements.statement_names import defined_names
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.statements.named_tables import read_tables
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition, needs
 from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
