@@ -2,9 +2,10 @@
 
 import functools
 import re
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax, is_name
 from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.statements.statement import SqlStatement
@@ -39,6 +40,25 @@ _SIMPLE_HEAD: Final = re.compile(
 
 # Their values depend on the statement before, or they write.
 _NOT_HARMLESS: Final = SEQUENCE_FUNCTIONS | {"ROW_COUNT", "FOUND_ROWS"}
+
+
+_QUERIES: Final = ("SELECT", "WITH", "VALUES", "TABLE")
+_NO_QUERY: Final = (
+    "CREATE", "TEMPORARY", "REPLACE", "INTO", "ALTER", "ONLINE", "OFFLINE", "IGNORE", "DROP", "TRUNCATE", "RENAME", "LOCK", "ON", "OF",
+    "OPTIMIZE", "ANALYZE", "CHECK", "CHECKSUM", "REPAIR", "FLUSH", "LOCAL", "NO_WRITE_TO_BINLOG", "WITH", "TO",
+)  # fmt: skip
+"""Words before a TABLE that begins no query."""
+_READ: Final = ("FROM", "JOIN", "STRAIGHT_JOIN", "USING", "TABLE")
+_FUNCTIONS_TOO: Final = ("INSERT", "REPLACE")
+_INTRODUCE: Final = (*_FUNCTIONS_TOO, "INTO", "JOIN", "STRAIGHT_JOIN", "UPDATE")
+_BEFORE_NAME: Final = (*_MODIFIERS, "LATERAL", "ONLY")
+_NO_TABLES: Final = frozenset((
+    *_QUERIES, *_READ, *_INTRODUCE, "SET", "VALUE", "DUAL", "OUTFILE", "DUMPFILE", "NOWAIT", "WAIT", "SKIP", "OF", "DELETE", "INFILE",
+    "ON", "WHERE",
+))  # fmt: skip
+"""What may be where a table is introduced, and is no name."""
+_ENDS_TABLES: Final = ("WHERE", "SET", "GROUP", "ORDER", "HAVING", "LIMIT", "SELECT", "VALUES", ";")
+_FROM_WITHIN: Final = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY")
 
 
 class StatementTables(NamedTuple):
@@ -183,36 +203,65 @@ def statement_tables(query: SqlStatement) -> StatementTables:
     return StatementTables(writes, calls, frozenset(words), temporary, upper == "DROP")
 
 
+def table_places(tokens: Sequence[SqlToken], first: int, stop: int) -> Iterator[tuple[str, int]]:
+    """Yield (word, place) of each name that is where a table is in the tokens [first, stop), the queries in it too: FROM, JOIN, USING,
+    TABLE of a query, INTO, UPDATE, INSERT, REPLACE … that introduces it, and the place of its last part.
+
+    What WITH names is among them.
+    """
+    opened: list[tuple[str, bool]] = []
+    introduced, expects, calls = "", False, False
+    for index in range(first, stop):
+        word, kind = tokens[index].upper, tokens[index].kind
+        before, following = tokens[index - 1].upper if index else "", tokens[index + 1].upper
+        if expects and word == "(" and following not in _QUERIES:
+            opened.append((introduced, calls))
+            continue
+        if expects and kind is TokenKind.WORD and word in _BEFORE_NAME:
+            continue
+        if expects and is_name(tokens[index]) and word not in _NO_TABLES:
+            last = index + 2 if following == "." else index
+            if last < stop and is_name(tokens[last]):
+                yield introduced, last
+            introduced = "" if introduced == "TABLE" else introduced
+        expects = False
+        if word == "(":
+            opened.append((introduced, calls))
+            introduced, calls = "", before in _FROM_WITHIN
+        elif word == ")":
+            introduced, calls = opened.pop() if opened else ("", False)
+        elif kind is TokenKind.WORD and before != "." and _introduces(word, before, following, introduced, calls=calls):
+            introduced, expects = word, True
+        elif word in _ENDS_TABLES or (word == "ON" and following == "DUPLICATE"):
+            introduced, calls = "", calls and word not in ("SELECT", ";")
+        elif word == "DELETE":
+            calls = False
+        elif word == ",":
+            expects = bool(introduced)
+
+
+def _introduces(word: str, before: str, following: str, introduced: str, *, calls: bool) -> bool:
+    """Whether a keyword is before a table. `introduced`: the one before it in the same list of tables; `calls`: it is in brackets of a
+    function that has a FROM of its own."""
+    if word == "FROM":
+        return not calls
+    if word == "USING":
+        return bool(introduced) and following != "("
+    if word == "TABLE":
+        return before not in _NO_QUERY
+    if word in _FUNCTIONS_TOO:
+        return following != "("
+    return word in _INTRODUCE and not (word == "UPDATE" and before in ("KEY", "FOR"))
+
+
 def read_tables(query: SqlStatement) -> tuple[TableName, ...]:
-    """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
+    """The tables after FROM and JOIN, and after TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
-    before = ""
-    while not words.ended:
-        if words.word() == "TABLE" and before not in _NO_QUERY and words.peek().kind is TokenKind.WORD:
-            words.take()
+    for introduced, place in table_places(words.tokens, 0, len(words.tokens) - 1):
+        if introduced in _READ:
+            words.at = place - 2 if words.tokens[place - 1].upper == "." else place
             found[words.table_name()] = None
-            continue
-        before = words.word()
-        if words.word() in ("FROM", "JOIN", "STRAIGHT_JOIN", "USING") and words.peek().kind is TokenKind.WORD:
-            using = words.word() == "USING"
-            words.take()
-            if using and words.word() == "(":
-                continue  # the columns of a join
-            while True:
-                while words.accept("("):
-                    pass
-                if words.word() == "SELECT":
-                    break
-                found[words.table_name()] = None
-                if words.accept("AS") or (
-                    words.peek().kind in (TokenKind.WORD, TokenKind.NAME) and words.word() not in _BEHIND_TABLE
-                ):
-                    words.take()
-                if not words.accept(","):
-                    break
-        else:
-            words.take()
     return tuple(found)
 
 
@@ -308,7 +357,6 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
     return found
 
 
-_NO_QUERY: Final = ("CREATE", "TEMPORARY", "REPLACE", "INTO", "ALTER", "DROP", "TRUNCATE", "LOCK", "ON", "OF")
 _BEHIND_TABLE: Final = frozenset((
     "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "OUTER", "STRAIGHT_JOIN", "ON", "USING", "USE", "FORCE", "IGNORE", "SET",
     "WHERE", "ORDER", "LIMIT", "PARTITION",

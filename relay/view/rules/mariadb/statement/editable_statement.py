@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.sql.brackets import Brackets
 from protocol.sql.edits import TokenEdits
-from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.lexer import TokenKind
 from protocol.sql.server_words import ONLY_MYSQLS
 from protocol.sql.statements.statement_words import StatementWords
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
@@ -65,8 +65,3 @@ class EditableStatement(StatementWords, TokenEdits):
         made = super().name()
         self.quote(self.at - 1)
         return made
-
-
-def is_name(token: SqlToken) -> bool:
-    """Whether it may be an identifier."""
-    return token.kind in (TokenKind.WORD, TokenKind.NAME)
