@@ -1,4 +1,4 @@
-"""Which tables a statement that defines something may be about, without understanding the statement."""
+"""The words of a statement that may be names of tables, without understanding it."""
 
 from typing import Final
 
@@ -9,7 +9,14 @@ _MOST_BYTES: Final = 1 << 20
 _MOST_NAMES: Final = 200
 # After RENAME come TO or AS, a schema, a point, a table; or, as a statement's first word, TABLE, both names, and more pairs.
 _AFTER_RENAME: Final = 6
-_NAMES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER)
+_WORDS: Final = (TokenKind.WORD, TokenKind.NAME)
+_NAMES: Final = (*_WORDS, TokenKind.NUMBER)
+
+
+def names_in(text: str, sql_mode: int) -> frozenset[str] | None:
+    """Return the words and quoted names of a statement, in lower case; None: they are too many to be read."""
+    read = sql_text(text, ReadAs(sql_mode=sql_mode, any_server=True, folds_rows=True, is_lenient=True))
+    return frozenset(one.text.lower() for one in read.tokens if one.kind in _WORDS) if read.is_whole else None
 
 
 def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
