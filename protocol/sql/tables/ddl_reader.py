@@ -91,6 +91,10 @@ class DdlReader(TokenCursor):
             last.words.add(word)
         self._unknown_up_to = self.at
 
+    def note_read(self, start: int, why: str, *words: str) -> None:
+        """Notes that the text from `start` up to the next token is read, and that the tree's columns and keys do not show it."""
+        self.written.unknown.append(Unknown(start, self.stop_of_last(), why, set(words), is_read=True))
+
     def start_of_next(self) -> int:
         """Where the next token begins in the text."""
         return self.peek().start

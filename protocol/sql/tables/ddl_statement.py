@@ -77,12 +77,14 @@ class Unknown:
     """A part of a statement that the reader does not know.
 
     `words`: its keywords outside of brackets, in upper case; none of them in what can hold no part of a definition, as a query.
+    `is_read`: the part has its place in the tree, and only its effect on the columns and keys is not known, as of system versioning.
     """
 
     start: int
     stop: int
     why: str
     words: set[str]
+    is_read: bool = False
 
 
 class TableOption(NamedTuple):

@@ -264,7 +264,7 @@ class CreateTableRewriting:
         while rewriting.accept():
             words.accept(",")
         if words.word() == "PARTITION" and words.word(1) == "BY":
-            rewriting.partitions(stop_at_query=True)
+            rewriting.partitions(before_query=True)
         options = rewriting.options
         if options.sequence:
             self.sequence = True
@@ -391,7 +391,7 @@ class AlterTableRewriting:
         while not words.ended:
             first = words.at
             if words.word() == "PARTITION" and words.word(1) == "BY":
-                rewriting.partitions(stop_at_query=False)
+                rewriting.partitions(before_query=False)
                 break
             kept = self._action(rewriting)
             while not words.ended and words.word() != "," and rewriting.accept():
@@ -480,7 +480,7 @@ class AlterTableRewriting:
             if words.at_word(index) == "IF" and words.at_word(index + 1) in ("EXISTS", "NOT"):
                 raise definition_stops.condition_unknown(words.query, self._name, "IF [NOT] EXISTS of a partition")
         partitioned = rewriting.options.partitioned
-        rewriting.partitions(stop_at_query=False)
+        rewriting.partitions(before_query=False)
         rewriting.options.partitioned = partitioned
 
     def _check_place(self, clause: str, why: Callable[[Table, IsSame], str]) -> None:
