@@ -7,18 +7,17 @@ from protocol.errors import ErrorCode
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ORACLE
 from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.table_elements import index_type, key_options
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import JSON_TEXT
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import (
-    DefinedKey,
     accept_if,
     add_prefixes,
-    index_type,
+    check_parts,
     is_left_out,
-    key_options,
-    read_parts,
+    rewrite_key_options,
 )
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.table_statements import old_blobs
@@ -131,30 +130,32 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
     plain = not (unique or words.accept("FULLTEXT") or words.accept("SPATIAL"))
     words.expect("INDEX")
     exists = accept_if(words, "NOT")
-    made = DefinedKey("UNIQUE" if unique else "", words.name())
+    index, first = words.name(), len(words.written.attributes)
     index_type(words)
     words.expect("ON")
     name = words.table_name()
     _waits(words)
-    read_parts(words, made)
+    parts = words.key_parts()
+    check_parts(words, parts)
     key_options(words)
+    rewrite_key_options(words, first)
     _algorithms(words)
     table = known.table(name)
     if vector:
-        words.reports.append(f"the VECTOR key {made.name}")
+        words.reports.append(f"the VECTOR key {index}")
         return False
     long = old_blobs(table)
     if plain:
-        add_prefixes(words, made, long)
-    elif unique and any(prefix is None and part.lower() in long for part, prefix in made.parts):
-        words.reports.append(f"the UNIQUE key {made.name}, over texts of any length")
+        add_prefixes(words, parts, long)
+    elif unique and any(part.prefix is None and part.name.lower() in long for part in parts):
+        words.reports.append(f"the UNIQUE key {index}, over texts of any length")
         return False
     if exists is None:
         return True
     words.cut(*exists)
     if table is None:
         raise definition_stops.condition_unknown(words.query, name, "CREATE INDEX IF NOT EXISTS")
-    return not any(one.lower() == made.name.lower() for one, _key in table.keys)
+    return not any(one.lower() == index.lower() for one, _key in table.keys)
 
 
 def drop_index(words: EditableStatement, known: TablesAtSource) -> bool:

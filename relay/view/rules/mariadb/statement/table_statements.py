@@ -6,6 +6,7 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.tables.ddl_statement import KeyPart, WrittenKey
 from protocol.sql.tables.source_table import Column, Table, TableName
 from protocol.sql.tables.table_actions import PARTITION_VERBS
 from protocol.sql.tables.table_options import QUERIES
@@ -20,7 +21,6 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import (
     MOST_KEY_BYTES,
-    DefinedKey,
     accept_if,
     add_prefixes,
     is_left_out,
@@ -46,14 +46,15 @@ class TableElements:
     def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
         self.words = words
         self.name = name
+        words.table_schema = name[0]
         self.known = known
         self.columns: dict[str, DefinedColumn] = {}
-        self.keys: list[tuple[DefinedKey, int, int]] = []
+        self.keys: list[tuple[WrittenKey, int, int]] = []
         self._rewritings: list[ColumnRewriting] = []
         self.left_out: set[int] = set()
         """First words of elements that go."""
 
-    def read(self) -> DefinedKey | DefinedColumn:
+    def read(self) -> WrittenKey | DefinedColumn:
         """A column or a key."""
         words, first = self.words, self.words.at
         key = read_key(words, self.name)
@@ -72,17 +73,20 @@ class TableElements:
 
     def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
         """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
+        for one in self.words.written.unknown:
+            if not one.is_read:
+                raise UnsupportedSyntax(one.why)
         forgets_references = becomes_innodb(engine)
         self._check_vectors(engine)
         for rewriting in self._rewritings:
             rewriting.finish(table_charset)
         for key, first, _stop in self.keys:
             if key.kind == "UNIQUE" and self._is_too_long(key, table_charset, table):
-                self._leave_out(first, f"the UNIQUE key {key.name or key.parts[0][0]}, over texts of any length")
+                self._leave_out(first, f"the UNIQUE key {key.name or key.parts[0].name}, over texts of any length")
             elif key.kind == "":
-                add_prefixes(self.words, key, self._long_columns(key, table_charset, table))
+                add_prefixes(self.words, key.parts, self._long_columns(key, table_charset, table))
             elif key.kind == "VECTOR":
-                self._leave_out(first, f"the VECTOR key {key.name or key.parts[0][0]}")
+                self._leave_out(first, f"the VECTOR key {key.name or key.parts[0].name}")
             elif key.kind == "PERIOD":
                 self.left_out.add(first)
             elif key.kind == "FOREIGN":
@@ -130,26 +134,30 @@ class TableElements:
                 self.words.context.target_title, self.words.query, what, ErrorCode.ER_TABLE_CANT_HANDLE_BLOB
             )
 
-    def _long_columns(self, key: DefinedKey, table_charset: str, table: Table | None) -> set[str]:
+    def _long_columns(self, key: WrittenKey, table_charset: str, table: Table | None) -> set[str]:
         """Of a key the columns that are longer than a key may be."""
         old = old_blobs(table)
-        long = {name.lower() for name, _prefix in key.parts if name.lower() in old and name.lower() not in self.columns}
-        for name, _prefix in key.parts:
+        long = {
+            name.lower()
+            for name, _prefix, _stop in key.parts
+            if name.lower() in old and name.lower() not in self.columns
+        }
+        for name, _prefix, stop in key.parts:
             column = self.columns.get(name.lower())
-            if column is not None and column.type not in GEOMETRIES:
-                one = DefinedKey("", parts=[(name, None)])
-                if column.is_blob or self._bytes(one, table_charset) > MOST_KEY_BYTES:
-                    long.add(name.lower())
+            if column is None or column.type in GEOMETRIES:
+                continue
+            if column.is_blob or self._bytes((KeyPart(name, None, stop),), table_charset) > MOST_KEY_BYTES:
+                long.add(name.lower())
         return long
 
     def _leave_out(self, first: int, what: str) -> None:
         self.left_out.add(first)
         self.words.reports.append(what)
 
-    def _is_too_long(self, key: DefinedKey, table_charset: str, table: Table | None) -> bool:
+    def _is_too_long(self, key: WrittenKey, table_charset: str, table: Table | None) -> bool:
         """Whether MariaDB keeps a UNIQUE key as a hash, which MySQL cannot."""
         old = {column.name.lower(): column for column in table.columns} if table is not None else {}
-        for name, prefix in key.parts:
+        for name, prefix, _stop in key.parts:
             column = self.columns.get(name.lower())
             if column is not None:
                 if column.is_blob and prefix is None:
@@ -158,18 +166,18 @@ class TableElements:
                 return False  # a replica refuses a text of any length (1170)
             elif old[name.lower()].type.partition("(")[0].endswith(("text", "blob")) and prefix is None:
                 return True
-        return self._bytes(key, table_charset) > MOST_KEY_BYTES
+        return self._bytes(key.parts, table_charset) > MOST_KEY_BYTES
 
-    def _bytes(self, key: DefinedKey, table_charset: str) -> int:
+    def _bytes(self, parts: tuple[KeyPart, ...], table_charset: str) -> int:
         """Of a key over columns that the statement defines, as far as they are VARCHAR: others are short."""
         total = 0
-        for name, prefix in key.parts:
+        for name, prefix, _stop in parts:
             column = self.columns.get(name.lower())
             if column is not None and column.type.startswith("VARCHAR"):
                 total += (prefix or column.length) * _BYTES_OF.get(column.charset or table_charset, 1)
         return total
 
-    def _check_parent(self, key: DefinedKey, forgets: bool) -> None:
+    def _check_parent(self, key: WrittenKey, forgets: bool) -> None:
         words = self.words
         if forgets:
             raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
@@ -342,8 +350,8 @@ class CreateTableRewriting:
                 own = f" `{name}`" if kind == "UNIQUE KEY" else ""
                 made += f", {kind}{own} (`{name}`, `{ending}`)"
         for key, _first, _stop in elements.keys:
-            if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [name.lower() for name, _ in key.parts]:
-                words.before(key.closed, f", `{ending}`")
+            if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [part.name.lower() for part in key.parts]:
+                words.replace(key.closed, key.closed, f", `{ending}`")
         if made:
             words.before(closed, made)
 
@@ -564,10 +572,10 @@ class AlterTableRewriting:
                 words.expect(",")
         first = words.at
         if is_column or exists is not None:
-            made: DefinedKey | DefinedColumn = self._elements.read_column(words.name(), first)
+            made: WrittenKey | DefinedColumn = self._elements.read_column(words.name(), first)
         else:
             made = self._elements.read()
-        if isinstance(made, DefinedKey):
+        if isinstance(made, WrittenKey):
             return self._added_key(made)
         self._position()
         if exists is None:
@@ -585,13 +593,13 @@ class AlterTableRewriting:
         if not words.accept("FIRST") and words.accept("AFTER"):
             words.name()
 
-    def _added_key(self, key: DefinedKey) -> bool:
-        if key.if_not_exists is None:
+    def _added_key(self, key: WrittenKey) -> bool:
+        if key.exists is None:
             return True
         needed = "IF NOT EXISTS of a key"
         if not key.name or key.kind == "CHECK":
             raise definition_stops.condition_unknown(self._words.query, self._name, needed)
-        self._words.cut(*key.if_not_exists)
+        self._words.cut_part(key.exists)
         return not self._has_key(key.name, needed, foreign=key.kind == "FOREIGN")
 
     def _change(self, verb: str) -> bool:
