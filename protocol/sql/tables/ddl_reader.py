@@ -132,8 +132,8 @@ class DdlReader(TokenCursor):
         """The next token as it stands."""
         return self.peek().text
 
-    def end(self) -> None:
-        """Nothing may follow."""
+    def expect_end(self) -> None:
+        """Raises UnsupportedSyntax where something follows."""
         if not self.ended:
             raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
 
@@ -231,6 +231,14 @@ class DdlReader(TokenCursor):
             self._no_operator()
             if word not in ("B", "X"):
                 return introduced_default(word, text, self._since(start))
+        elif self.word().startswith("_") and self.peek(1).kind is TokenKind.NUMBER:
+            self.at += 2
+            self._no_operator()
+            return expression_default(self._since(start))
+        elif self.accept("NEXT", "VALUE", "FOR") or self.accept("PREVIOUS", "VALUE", "FOR"):
+            self.table_name()
+            self.note_read(start.start, f"the default {start.text}", start.upper, "VALUE", "FOR")
+            return expression_default(self._since(start))
         elif self.kind is TokenKind.WORD and self.word() != "NEXT":
             word = self.take().upper
             if self.word() == "(":

@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.sql.lexer import UnsupportedSyntax
-from protocol.sql.tables.ddl_statement import CharsetOption, TableOption
+from protocol.sql.tables.ddl_statement import Attribute, CharsetOption, TableOption
 from protocol.sql.tables.table_options import charset_option
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
@@ -66,7 +66,7 @@ class CharsetClauses:
         self.add(self._words.written.options[-1])
         return True
 
-    def add(self, option: TableOption) -> None:
+    def add(self, option: TableOption | Attribute) -> None:
         """A clause that is read."""
         at = self._words.index_at(option.value)
         if option.name == "COLLATE":
@@ -74,13 +74,9 @@ class CharsetClauses:
         else:
             self.charset, self._set_at = plain_charset(self._words.text_of(self._words.tokens[at])), at
 
-    def take_national(self) -> None:
-        """The word just taken means utf8mb3."""
-        self.charset, self._set_at = "utf8mb3", self._words.at - 1
-
-    def take_unicode(self, charset: str) -> None:
-        """The word just taken (ASCII, UNICODE) means a character set."""
-        self.charset, self._set_at = charset, self._words.at - 1
+    def mean(self, charset: str, at: int) -> None:
+        """The word there means a character set, as ASCII and NATIONAL do."""
+        self.charset, self._set_at = charset, at
 
     def take_binary(self) -> None:
         """BINARY: the set's collation by bytes."""

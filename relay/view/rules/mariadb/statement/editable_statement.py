@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from protocol.sql.brackets import Brackets
 from protocol.sql.edits import TokenEdits
-from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_words import ONLY_MYSQLS
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.server_dialect import ServerDialect
@@ -40,7 +40,8 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
     def __init__(self, query: LoggedQuery, context: StatementContext) -> None:
         self.query = query
         tokens = query.read_as(folds_rows=True).tokens if len(query.raw) >= _LEAST_FOLDED else query.tokens
-        dialect = ServerDialect(query.server_version)
+        version = query.server_version if "mariadb" in query.server_version.lower() else "0.0.0-MariaDB"
+        dialect = ServerDialect(version)
         DdlReader.__init__(self, tokens, query.text, query.schema, query.sql_mode, dialect)
         TokenEdits.__init__(self, query.raw, self.tokens)
         self.context = context
@@ -71,6 +72,12 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
     def index_at(self, place: int) -> int:
         """The token that begins at a place of the text, or the first one after it."""
         return bisect_left(self.tokens, place, key=attrgetter("start"))
+
+    def expect_known(self) -> None:
+        """Raises UnsupportedSyntax where a part of the definition could not be read."""
+        for one in self.written.unknown:
+            if not one.is_read:
+                raise UnsupportedSyntax(one.why)
 
     # ---- changing ----
 

@@ -195,8 +195,7 @@ def _algorithms(words: EditableStatement) -> None:
             words.cut(at, words.at)
         words.accept(",")
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the end of what is known")
+    words.expect_end()
 
 
 def drop_tables(
@@ -216,8 +215,7 @@ def drop_tables(
             break
     words.accept("RESTRICT") or words.accept("CASCADE")
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are dropped")
+    words.expect_end()
     sequences = [] if temporary else [name for name in names if known.is_sequence(name)]
     gone = {first for (first, _stop), name in zip(ranges, names, strict=True) if name in sequences}
     kept = False
@@ -252,8 +250,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
         if not words.accept(","):
             break
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are renamed")
+    words.expect_end()
     sequences = [pair for pair in pairs if known.is_sequence(pair[0])]
     gone = set()
     made: set[TableName] = set()
@@ -285,5 +282,4 @@ def truncate(words: EditableStatement) -> None:
     words.accept("TABLE")
     words.table_name()
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the table that is emptied")
+    words.expect_end()

@@ -61,11 +61,11 @@ class TableElements:
         if key is not None:
             self.keys.append((key, first, words.at))
             return key
-        return self.read_column(words.name(), first)
+        return self.read_column(words.name())
 
-    def read_column(self, name: str, first: int) -> DefinedColumn:
-        """A column behind its name."""
-        rewriting = ColumnRewriting(self.words, name, first, self.name[0])
+    def read_column(self, name: str) -> DefinedColumn:
+        """A column after its name."""
+        rewriting = ColumnRewriting(self.words, name)
         column = rewriting.read()
         self._rewritings.append(rewriting)
         self.columns[name.lower()] = column
@@ -73,9 +73,7 @@ class TableElements:
 
     def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
         """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
-        for one in self.words.written.unknown:
-            if not one.is_read:
-                raise UnsupportedSyntax(one.why)
+        self.words.expect_known()
         forgets_references = becomes_innodb(engine)
         self._check_vectors(engine)
         for rewriting in self._rewritings:
@@ -92,10 +90,10 @@ class TableElements:
             elif key.kind == "FOREIGN":
                 self._check_parent(key, forgets_references)
         for column in self.columns.values():
-            if column.unique and column.is_blob:
-                self.words.cut(*column.unique)
+            if "UNIQUE" in column.attributes and column.is_blob:
+                self.words.cut_part(column.attributes["UNIQUE"])
                 self.words.reports.append(f"the UNIQUE key {column.name}, over texts of any length")
-            if column.parents and forgets_references:
+            if "REFERENCES" in column.attributes and forgets_references:
                 raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
         self._check_expressions()
         self._check_fractions(table)
@@ -252,7 +250,7 @@ class CreateTableRewriting:
                 words.expect(")")
             self.versioned = self._known.is_versioned(parent)
             self.sequence = self._known.is_sequence(parent)
-            self._end()
+            words.expect_end()
             return
         elements = TableElements(words, self._name, self._known)
         ranges: list[tuple[int, int]] = []
@@ -274,11 +272,12 @@ class CreateTableRewriting:
         if words.word() == "PARTITION" and words.word(1) == "BY":
             rewriting.partitions(before_query=True)
         options = rewriting.options
+        words.expect_known()
         if options.sequence:
             self.sequence = True
             return
         selects = self._query()
-        self._end()
+        words.expect_end()
         rewriting.finish()
         elements.finish(options.charset, None, engine=options.engine)
         self.versioned = options.versioned
@@ -315,10 +314,6 @@ class CreateTableRewriting:
         words.at = words.end
         return True
 
-    def _end(self) -> None:
-        if not self._words.ended:
-            raise UnsupportedSyntax(f"{self._words.peek().text} behind the end of what is known")
-
     def _versioning(self, elements: TableElements, closed: int) -> None:
         """Two columns more, and the end of a row's life in each key that is unique: history rows share all else."""
         words = self._words
@@ -329,8 +324,8 @@ class CreateTableRewriting:
                 raise definition_stops.clause_unknown(
                     words.context.target_title, words.query, "system versioning by transactions"
                 )
-            if column is not None and not column.not_null:
-                words.after(column.first + 4, " NOT NULL")
+            if column is not None and "NOT NULL" not in column.attributes:
+                words.replace(column.type_stop, column.type_stop, " NOT NULL")
         ending = end.name if end is not None else ROW_END
         made = ""
         if start is None and end is None:
@@ -338,17 +333,17 @@ class CreateTableRewriting:
         for column in elements.columns.values():
             if column.type == "SERIAL":
                 raise UnsupportedSyntax("a SERIAL column of a table with system versioning")
-            for place, kind in ((column.primary, "PRIMARY KEY"), (column.unique, "UNIQUE KEY")):
+            for kind in ("PRIMARY KEY", "UNIQUE"):
+                place = column.attributes.get(kind)
                 if place is None or column.is_blob:
                     continue
-                if kind == "PRIMARY KEY" and not column.not_null:
-                    words.put(place[0], "NOT NULL")
-                    words.cut(place[0] + 1, place[1])
+                if kind == "PRIMARY KEY" and "NOT NULL" not in column.attributes:
+                    words.replace(place.start, place.stop, "NOT NULL")
                 else:
-                    words.cut(*place)
+                    words.cut_part(place)
                 name = column.name.replace("`", "``")
-                own = f" `{name}`" if kind == "UNIQUE KEY" else ""
-                made += f", {kind}{own} (`{name}`, `{ending}`)"
+                own = f" `{name}`" if kind == "UNIQUE" else ""
+                made += f", {kind.removesuffix(' KEY')} KEY{own} (`{name}`, `{ending}`)"
         for key, _first, _stop in elements.keys:
             if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [part.name.lower() for part in key.parts]:
                 words.replace(key.closed, key.closed, f", `{ending}`")
@@ -382,7 +377,7 @@ class AlterTableRewriting:
         self._table = known.table(name)
         self._elements = TableElements(words, name, known)
         self._added: set[str] = set()
-        self._did_nothing: set[int] = set()
+        words.alters = True
 
     def read(self) -> bool:
         """All of it; False: it did nothing, so nothing is left. Raises: UnsupportedSyntax, Untranslatable."""
@@ -419,7 +414,6 @@ class AlterTableRewriting:
         rewriting.finish(table.engine if table else "", _charset(table))
         engine = rewriting.options.engine or (table.engine.upper() if table else "")
         self._elements.finish(rewriting.options.charset or _charset(table), table, engine=engine)
-        gone |= self._did_nothing
         for first, stop in ranges:
             if any(first <= at < stop for at in self._elements.left_out):
                 gone.add(first)
@@ -509,7 +503,7 @@ class AlterTableRewriting:
     def _check_added(self, column: DefinedColumn) -> None:
         """What a new column has in the rows that are there."""
         words = self._words
-        if column.auto_increment:
+        if "AUTO_INCREMENT" in column.attributes:
             self._check_place("ADD of an AUTO_INCREMENT column", order_differs)
         if column.default is not None:
             unsafe = unsafe_function(words, *column.default)
@@ -565,19 +559,16 @@ class AlterTableRewriting:
                 added = self._elements.read()
                 if isinstance(added, DefinedColumn):
                     self._check_added(added)
-                self._position()
                 ranges.append((first, words.at))
                 if words.accept(")"):
                     return True
                 words.expect(",")
-        first = words.at
         if is_column or exists is not None:
-            made: WrittenKey | DefinedColumn = self._elements.read_column(words.name(), first)
+            made: WrittenKey | DefinedColumn = self._elements.read_column(words.name())
         else:
             made = self._elements.read()
         if isinstance(made, WrittenKey):
             return self._added_key(made)
-        self._position()
         if exists is None:
             self._check_added(made)
             return True
@@ -587,11 +578,6 @@ class AlterTableRewriting:
         if not there:
             self._check_added(made)
         return not there
-
-    def _position(self) -> None:
-        words = self._words
-        if not words.accept("FIRST") and words.accept("AFTER"):
-            words.name()
 
     def _added_key(self, key: WrittenKey) -> bool:
         if key.exists is None:
@@ -607,16 +593,12 @@ class AlterTableRewriting:
         words.take()
         words.accept("COLUMN")
         exists = accept_if(words)
-        first = words.at
         old = words.name()
-        new = words.name() if verb == "CHANGE" else old
-        column = self._elements.read_column(new, words.at - 1)
-        self._position()
+        column = self._elements.read_column(words.name() if verb == "CHANGE" else old)
         self._check_conversion(old, column)
         if exists is None:
             return True
         words.cut(*exists)
-        assert first > exists[0]
         return self._has_column(old, f"{verb} COLUMN IF EXISTS")
 
     def _check_conversion(self, old: str, column: DefinedColumn) -> None:
