@@ -497,7 +497,9 @@ def _tolerant(statement: bytes, setting: Setting) -> Any:
         return None
     written, created, altered = made.written, isinstance(made, CreateTable), isinstance(made, AlterTable)
     wanted = ("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA DIRECTORY", "INDEX DIRECTORY")
-    options = {one.name.partition(" ")[0]: one for one in written.options if one.name in wanted}
+    options = {
+        one.name.partition(" ")[0]: one for one in written.options if one.name in wanted and not one.of_partition
+    }
     return {
         "verb": "CREATE" if created else "ALTER", "name": made.name, "temporary": created and made.temporary,
         "if not exists": created and made.if_not_exists, "like": made.like if created else None,

@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
-from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import REAL_AS_FLOAT
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import FIRST, ColumnDefinition
@@ -41,7 +41,16 @@ _BINARY_COLLATION: Final = "_bin"
 _UNKNOWN_COLLATION: Final = "?"
 """Of a column that takes its table's character set and not its collation."""
 _CONTROLS: Final = frozenset(map(chr, range(32)))
+_NAMES: Final = {
+    "CHARACTER": "CHARACTER SET", "CHARSET": "CHARACTER SET", "CHAR": "CHARACTER SET", "NOT": "NOT NULL", "KEY": "PRIMARY KEY",
+    "PRIMARY": "PRIMARY KEY", "ON": "ON UPDATE", "GENERATED": "AS", "CONSTRAINT": "CHECK",
+}  # fmt: skip
+"""Attributes that do not have their first word's name."""
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
+
+
+TYPE: Final = "type"
+"""The attribute that is a column's type; its value is what follows the first word."""
 
 
 def as_binary(column_type: str) -> str:
@@ -72,10 +81,13 @@ class _Definition:
         self._extra: list[str] = []
         self._primary = self._unique = False
         self._after: str | None = None
+        self._value_at = -1
 
     def read(self, alters: bool) -> ColumnDefinition:
         reader, first = self._reader, self._reader.at
-        reader.attempt(self._read_type)
+        start = reader.start_of_next()
+        if reader.attempt(self._read_type):
+            reader.attribute(TYPE, start, reader.tokens[first].stop)
         while not self._ends():
             reader.attempt(lambda: self._attribute(alters))
         kind = self._type
@@ -214,16 +226,16 @@ class _Definition:
         """True where no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
         reader = self._reader
         word = reader.word()
-        return (
-            word in (",", ")")
-            or reader.kind is TokenKind.END
-            or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
-        )
+        return word in (",", ")") or reader.ended or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
 
     def _attribute(self, alters: bool) -> None:
         """Reads one. Raises: UnsupportedSyntax."""
+        start, word, self._value_at = self._reader.start_of_next(), self._reader.word(), -1
+        self._read_attribute(word, alters)
+        self._reader.attribute(_NAMES.get(word, word), start, self._value_at)
+
+    def _read_attribute(self, word: str, alters: bool) -> None:
         reader = self._reader
-        word = reader.word()
         if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
             return
         if alters and reader.accept("FIRST"):
@@ -247,6 +259,10 @@ class _Definition:
             if reader.accept("="):
                 reader.take()
             self._extra.append("COMPRESSED")
+        elif word in ("WITH", "WITHOUT") and reader.word(1) == "SYSTEM" and reader.word(2) == "VERSIONING":
+            start = reader.start_of_next()
+            reader.accept(word, "SYSTEM", "VERSIONING")
+            reader.note_read(start, f"{word} in a column's definition", word, "SYSTEM", "VERSIONING")
         elif not reader.accept("VISIBLE"):
             raise UnsupportedSyntax(f"{word or reader.text()} in a column's definition")
 
@@ -256,6 +272,7 @@ class _Definition:
             reader.take()
             if word != "CHARSET":
                 reader.expect("SET")
+            self._value_at = reader.start_of_next()
             if reader.accept("DEFAULT"):
                 self._charset = None
             else:
@@ -263,6 +280,7 @@ class _Definition:
             if self._collation is not None:
                 self._collation = ""  # servers differ in which of the two counts
         elif reader.accept("COLLATE"):
+            self._value_at = reader.start_of_next()
             collation = plain_collation(reader.name_or_string())
             charset = reader.charset_of_collation(collation)
             if charset is not None:
@@ -296,6 +314,7 @@ class _Definition:
         elif reader.accept("NULL"):
             self._nullable, self._says_null = True, True
         elif reader.accept("DEFAULT"):
+            self._value_at = reader.start_of_next()
             self._default = default_of_type(self._type, reader.value())
         elif reader.accept("ON", "UPDATE"):
             reader.value()
@@ -307,11 +326,16 @@ class _Definition:
             self._nullable, self._unique = False, True
             self._extra.append("auto_increment")
         elif word in ("GENERATED", "AS"):
+            start = reader.start_of_next()
             if reader.accept("GENERATED"):
                 reader.expect("ALWAYS")
             reader.expect("AS")
-            if reader.word() == "ROW":
-                raise UnsupportedSyntax("a column of a system-versioned table")
+            self._value_at = reader.start_of_next()
+            if reader.accept("ROW", "START") or reader.accept("ROW", "END"):
+                reader.note_read(
+                    start, "a column of a system-versioned table", "GENERATED", "ALWAYS", "AS", "ROW", "START", "END"
+                )
+                return True
             reader.skip_brackets()
             stored = reader.accept("STORED") or reader.accept("PERSISTENT")
             if not stored:
@@ -336,6 +360,7 @@ class _Definition:
             self._references = reader.references(of_column=True)
         elif word in ("CONSTRAINT", "CHECK"):
             reader.check_clause(of_column=True)
+            self._value_at = reader.written.checks[-1].condition
         else:
             return False
         return True

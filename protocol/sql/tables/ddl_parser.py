@@ -130,7 +130,7 @@ class _Parser:
         else:
             raise UnsupportedSyntax(verb)
         if not isinstance(other, NoTable):
-            reader.end()
+            reader.expect_end()
         return other
 
     def table_definition(self) -> TableDefinition | None:

@@ -6,7 +6,7 @@ from typing import Final
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import NOW_FUNCTIONS
-from protocol.sql.tables.ddl_statement import CheckClause, Unknown, WrittenForeignKey, WrittenParts
+from protocol.sql.tables.ddl_statement import Attribute, CheckClause, KeyPart, Unknown, WrittenForeignKey, WrittenParts
 from protocol.sql.tables.default_text import (
     expression_default,
     introduced_default,
@@ -91,6 +91,15 @@ class DdlReader(TokenCursor):
             last.words.add(word)
         self._unknown_up_to = self.at
 
+    def note_read(self, start: int, why: str, *words: str) -> None:
+        """Notes that the text from `start` up to the next token is read, and that the tree's columns and keys do not show it."""
+        self.written.unknown.append(Unknown(start, self.stop_of_last(), why, set(words), is_read=True))
+
+    def attribute(self, name: str, start: int, value: int = -1) -> None:
+        """Notes a clause of a column or a key that ends before the next token."""
+        stop = self.stop_of_last()
+        self.written.attributes.append(Attribute(name, start, stop if value < 0 else value, stop))
+
     def start_of_next(self) -> int:
         """Where the next token begins in the text."""
         return self.peek().start
@@ -102,14 +111,17 @@ class DdlReader(TokenCursor):
     def check_clause(self, *, of_column: bool) -> None:
         """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]."""
         start = self.start_of_next()
-        if self.accept("CONSTRAINT") and self.word() != "CHECK":
-            self.name()
+        if self.accept("CONSTRAINT"):
+            self.accept("IF", "NOT", "EXISTS")
+            if self.word() != "CHECK":
+                self.name()
         self.expect("CHECK")
+        condition = self.start_of_next()
         self.skip_brackets()
         if self.word() == "NOT" and self.word(1) == "ENFORCED":
             self.take()
         self.accept("ENFORCED")
-        self.written.checks.append(CheckClause(start, self.stop_of_last(), of_column))
+        self.written.checks.append(CheckClause(start, self.stop_of_last(), of_column, condition))
 
     @property
     def mariadb(self) -> bool:
@@ -120,8 +132,8 @@ class DdlReader(TokenCursor):
         """The next token as it stands."""
         return self.peek().text
 
-    def end(self) -> None:
-        """Nothing may follow."""
+    def expect_end(self) -> None:
+        """Raises UnsupportedSyntax where something follows."""
         if not self.ended:
             raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
 
@@ -219,6 +231,14 @@ class DdlReader(TokenCursor):
             self._no_operator()
             if word not in ("B", "X"):
                 return introduced_default(word, text, self._since(start))
+        elif self.word().startswith("_") and self.peek(1).kind is TokenKind.NUMBER:
+            self.at += 2
+            self._no_operator()
+            return expression_default(self._since(start))
+        elif self.accept("NEXT", "VALUE", "FOR") or self.accept("PREVIOUS", "VALUE", "FOR"):
+            self.table_name()
+            self.note_read(start.start, f"the default {start.text}", start.upper, "VALUE", "FOR")
+            return expression_default(self._since(start))
         elif self.kind is TokenKind.WORD and self.word() != "NEXT":
             word = self.take().upper
             if self.word() == "(":
@@ -239,17 +259,22 @@ class DdlReader(TokenCursor):
         if self.word() in _OPERATORS:
             raise UnsupportedSyntax("an expression without brackets")
 
-    def key_parts(self) -> tuple[tuple[str, int | None], ...]:
-        """The columns of a key, in brackets, with their prefixes (None: all of it); one of an expression is called ''."""
+    def key_parts(self) -> tuple[KeyPart, ...]:
+        """The columns of a key, in brackets."""
         self.expect("(")
-        found: list[tuple[str, int | None]] = []
+        found: list[KeyPart] = []
         while True:
             if self.word() == "(":
                 self.skip_brackets()
-                found.append(("", None))
+                found.append(KeyPart("", None, self.stop_of_last()))
             else:
-                name, prefix = self.column_name(), self.bracket_text()
-                found.append((name, int(prefix[1:-1]) if prefix else None))
+                name, stop = self.column_name(), self.stop_of_last()
+                prefix = self.bracket_text()
+                found.append(KeyPart(name, int(prefix[1:-1]) if prefix else None, stop))
+            start = self.start_of_next()
+            if self.accept("WITHOUT", "OVERLAPS"):
+                self.attribute("WITHOUT OVERLAPS", start)
+                self.note_read(start, "a period", "WITHOUT", "OVERLAPS")
             if not self.accept("ASC"):
                 self.accept("DESC")
             if self.accept(")"):
@@ -258,7 +283,7 @@ class DdlReader(TokenCursor):
 
     def key_columns(self) -> tuple[str, ...]:
         """The columns that brackets name."""
-        return tuple(name for name, _prefix in self.key_parts())
+        return tuple(part.name for part in self.key_parts())
 
     def references(self, name: str = "", *, of_column: bool) -> ForeignKey:
         """REFERENCES and what follows, without the columns that are before it. A rule may be UNKNOWN_RULE."""

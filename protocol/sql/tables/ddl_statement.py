@@ -77,12 +77,14 @@ class Unknown:
     """A part of a statement that the reader does not know.
 
     `words`: its keywords outside of brackets, in upper case; none of them in what can hold no part of a definition, as a query.
+    `is_read`: the part has its place in the tree, and only its effect on the columns and keys is not known, as of system versioning.
     """
 
     start: int
     stop: int
     why: str
     words: set[str]
+    is_read: bool = False
 
 
 class TableOption(NamedTuple):
@@ -112,11 +114,45 @@ class WrittenForeignKey(NamedTuple):
 
 
 class CheckClause(NamedTuple):
-    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column."""
+    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column. `condition`: its bracket."""
 
     start: int
     stop: int
     of_column: bool
+    condition: int
+
+
+class Attribute(NamedTuple):
+    """A clause of a column's or a key's definition. `name`: its keywords in upper case. `value`: where its value begins, or `stop`."""
+
+    name: str
+    start: int
+    value: int
+    stop: int
+
+
+class KeyPart(NamedTuple):
+    """A column of a key; one of an expression is called ''. `prefix` None: all of it. `stop`: where the name ends."""
+
+    name: str
+    prefix: int | None
+    stop: int
+
+
+class WrittenKey(NamedTuple):
+    """A key or a constraint that is a definition of its own.
+
+    `kind`: PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, FOREIGN, CHECK, PERIOD, or empty for a plain one. `name`: empty where the
+    server makes one up; it begins at `named` (-1: none). `closed`: the bracket after its columns. `exists`: IF NOT EXISTS.
+    """
+
+    kind: str
+    name: str
+    named: int
+    parts: tuple[KeyPart, ...] = ()
+    closed: int = -1
+    exists: Attribute | None = None
+    references: ReferencesClause | None = None
 
 
 class Element(NamedTuple):
@@ -168,6 +204,8 @@ class WrittenParts:
     foreign_keys: list[WrittenForeignKey] = field(default_factory=list)
     inline: list[WrittenForeignKey] = field(default_factory=list)
     checks: list[CheckClause] = field(default_factory=list)
+    keys: list[WrittenKey] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
     listed: ElementList | None = None
     actions: list[Action] = field(default_factory=list)
     row_actions: list[RowAction] = field(default_factory=list)

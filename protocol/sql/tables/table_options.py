@@ -48,11 +48,13 @@ def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
     word = reader.word(ahead)
     if word not in ("CHARACTER", "CHARSET", "COLLATE") and not (word == "CHAR" and reader.word(ahead + 1) == "SET"):
         return False
+    start = reader.start_of_next()
     for _ in range(ahead + 1):
         reader.take()
     if word in ("CHARACTER", "CHAR"):
         reader.expect("SET")
     reader.accept("=")
+    value = reader.peek()
     if reader.accept("DEFAULT"):
         option.charset, option.default, option.collation, option.collated = None, True, "", False
     elif word == "COLLATE":
@@ -65,6 +67,7 @@ def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
             option.collation = f"{option.charset}_{collation}" if option.charset and collation != "default" else ""
     else:
         _set_charset(reader, option, reader.charset())
+    _written(reader, "COLLATE" if word == "COLLATE" else "CHARACTER SET", start, value.start, value.text)
     return True
 
 
@@ -116,7 +119,18 @@ def plain_option(reader: DdlReader) -> bool:
         return True
     if word == "STORAGE" and reader.word(1) in ("DISK", "MEMORY"):
         reader.take()
+        _written(reader, word, start, reader.start_of_next(), reader.take().upper)
+        return True
+    if reader.accept("WITH", "SYSTEM", "VERSIONING"):
+        _written(reader, "WITH SYSTEM VERSIONING", start, start, "")
+        reader.note_read(start, "system versioning", "WITH", "SYSTEM", "VERSIONING")
+        return True
+    if word == "SEQUENCE":
         reader.take()
+        reader.accept("=")
+        value = reader.take()
+        _written(reader, word, start, value.start, value.upper)
+        reader.note_read(start, "SEQUENCE in place of an option", word)
         return True
     if reader.accept("START", "TRANSACTION"):
         _written(reader, "START TRANSACTION", start, start, "")
@@ -146,13 +160,27 @@ def partitions(reader: DdlReader, *, before_query: bool) -> None:
             if reader.kind not in _ENGINES:
                 raise UnsupportedSyntax(f"the engine {reader.text()}")
             _written(reader, word, start, reader.start_of_next(), reader.name_or_string(), of_partition=True)
+        elif word in ("DATA", "INDEX") and reader.accept("DIRECTORY"):
+            _partition_option(reader, f"{word} DIRECTORY", start)
+        elif word in ("TABLESPACE", "NODEGROUP") and reader.word(-2) != "." and not reader.ended:
+            _partition_option(reader, word, start)
+        elif word == "SYSTEM_TIME" or (word == "DEFAULT" and reader.word(-3) == "PARTITION"):
+            _written(reader, word, start, start, "", of_partition=True)
     if depth:
         raise UnsupportedSyntax("a statement that ends early")
+
+
+def _partition_option(reader: DdlReader, name: str, start: int) -> None:
+    reader.accept("=")
+    value = reader.take()
+    _written(reader, name, start, value.start, value.text, of_partition=True)
 
 
 def begins_query(reader: DdlReader) -> bool:
     """True where SELECT or another query follows, in brackets too."""
     word, within = reader.word(), reader.word(1)
+    if word == "WITH" and within == "SYSTEM" and reader.word(2) == "VERSIONING":
+        return False
     return word in QUERIES or (word == "(" and (within in QUERIES or within == "("))
 
 

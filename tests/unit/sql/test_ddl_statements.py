@@ -1,8 +1,8 @@
 """What statements that define tables say, in every form that servers take, and which of them nobody is sure of."""
 
 import pytest
-
 from protocol.binlog.schema.definition_names import defined_names
+
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.tables.ddl_parser import parse_ddl
