@@ -65,6 +65,7 @@ class ColumnRewriting:
         """The column; the words after it come next. Raises: UnsupportedSyntax, Untranslatable."""
         words, column, first = self._words, self.column, len(self._words.written.attributes)
         kind, _, rest = column_definition(words, column.name, words.alters).column.type.partition("(")
+        words.expect_known()
         argument = rest.partition(")")[0]
         column.is_blob = kind.endswith(("text", "blob")) or kind.upper() in GEOMETRIES
         number = int(argument) if argument.isdecimal() else 0
