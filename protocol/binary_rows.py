@@ -18,7 +18,7 @@ _MOMENTS: Final = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
 
 def binary_row(row: Sequence[str | int | None], columns: Sequence[AnswerColumn], encoding: TextEncoding) -> bytes:
-    """The payload of one row."""
+    """Return the payload of one row."""
     nulls = bytearray((len(columns) + _RESERVED_BITS + 7) // 8)
     values = bytearray()
     for number, (value, column) in enumerate(zip(row, columns, strict=True), _RESERVED_BITS):

@@ -99,7 +99,7 @@ class TextEncoding:
         return text.encode(self.charset.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        """A client's bytes as text; what is none becomes replacement characters."""
+        """Return a client's bytes as text; what is none becomes replacement characters."""
         if self.charset.character_bytes > 1 or self.charset.codec in _DECODED_IN_C:
             return data.decode(self.charset.codec, "replace")
         return codecs.charmap_decode(data, "strict", _characters(self.charset.codec))[0]
@@ -113,13 +113,13 @@ def _characters(codec: str) -> str:
 
 
 def charset_named(name: str) -> CharacterSet | None:
-    """The set of that name, in any case."""
+    """Return the set of that name, in any case."""
     lowered = name.lower()
     return CHARACTER_SETS.get("utf8" if lowered == "utf8mb3" else lowered)
 
 
 def charset_of_collation(collation: int) -> CharacterSet:
-    """The set that a collation id belongs to. utf8mb4 for ids nobody had when this was written: every new one is its."""
+    """Return the set that a collation id belongs to. utf8mb4 for ids nobody had when this was written: every new one is its."""
     if collation in _DEFAULTS:
         return _DEFAULTS[collation]
     for first, last, name in _COLLATIONS:
@@ -129,5 +129,5 @@ def charset_of_collation(collation: int) -> CharacterSet:
 
 
 def collation_named(name: str, charset: CharacterSet) -> int:
-    """The id of a collation of `charset`: its default's for one whose id is not known here."""
+    """Return the id of a collation of `charset`: its default's for one whose id is not known here."""
     return NAMED_COLLATIONS.get(name.lower(), charset.collation)

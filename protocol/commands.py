@@ -69,7 +69,7 @@ class BinlogDump:
 
     @property
     def ends_at_end(self) -> bool:
-        """Whether the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
+        """True if the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
         return bool(self.flags & DumpFlag.NON_BLOCK) or self.server_id == 0
 
 

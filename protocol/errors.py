@@ -49,11 +49,11 @@ class RelayError(Exception):
         return _rebuilt, (type(self), self.args, self.__dict__)
 
     def fields(self) -> dict[str, object]:
-        """The fields of `shown` that are not empty, for a log line or JSON."""
+        """Return the fields of `shown` that are not empty, for a log line or JSON."""
         return {name: value for name in self.shown if (value := getattr(self, name)) not in (None, "")}
 
     def without_trace(self) -> Self:
-        """The same error, for whoever keeps it: its traceback would keep all that was looked at when it was raised."""
+        """Return the same error, for whoever keeps it: its traceback would keep all that was looked at when it was raised."""
         self.__context__ = self.__cause__ = None
         return self.with_traceback(None)
 
@@ -258,7 +258,7 @@ _SQLSTATES: Final[dict[int, str]] = {
 
 
 def sqlstate_of(number: int) -> str:
-    """The SQLSTATE that servers send with error `number`; HY000 where they have none of its own."""
+    """Return the SQLSTATE that servers send with error `number`; HY000 where they have none of its own."""
     return _SQLSTATES.get(number, "HY000")
 
 

@@ -81,7 +81,7 @@ class PacketBuffer:
         return self._data[at] if len(self._data) > at else None
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Adds received bytes."""
+        """Add received bytes."""
         large = self._large
         if large is not None and not self._data and _PIECE_BYTES // 2 <= len(data) <= large.left:
             large.pieces.append(bytes(data))
@@ -90,18 +90,18 @@ class PacketBuffer:
             self._data += data
 
     def take(self) -> bytes:
-        """All input that is left, which is then forgotten here. Not while a large payload comes."""
+        """Return all input that is left, which is then forgotten here. Not while a large payload comes."""
         data = bytes(self._data)
         self._data.clear()
         return data
 
     def clear(self) -> None:
-        """Forgets all input."""
+        """Forget all input."""
         self._data.clear()
         self._large = None
 
     def next_packet(self, sequence: int) -> Packet | None:
-        """The next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
+        """Return the next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
 
         A large payload is kept in the pieces in which it came: one that grows would be copied again and again.
         Raises: PacketTooLarge, OutOfOrder; a connection does not survive these.

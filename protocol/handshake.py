@@ -17,7 +17,7 @@ _MAX_ATTRIBUTES: Final = 64
 
 
 def greeting_version(version: str) -> str:
-    """The version that a source of this version greets with.
+    """Return the version that a source of this version greets with.
 
     MariaDB 10 and older put `5.5.5-` before it, because old replicas refuse two-digit majors; MariaDB 11 does not.
     """
@@ -81,7 +81,7 @@ def login_payload(
 
 
 def login_head(capabilities: int, max_packet_bytes: int, charset: int) -> bytes:
-    """The first 32 bytes of a client's login packet; alone, and with the SSL bit, they ask for TLS."""
+    """Return the first 32 bytes of a client's login packet; alone, and with the SSL bit, they ask for TLS."""
     return struct.pack("<IIB23x", capabilities, max_packet_bytes, charset)
 
 
@@ -100,7 +100,7 @@ class Login:
 
 
 def asks_for_tls(payload: bytes) -> bool:
-    """Whether this is SSLRequest: the login packet's first 32 bytes alone, with the SSL bit; TLS begins behind it."""
+    """Return whether this is SSLRequest: the login packet's first 32 bytes alone, with the SSL bit; TLS begins behind it."""
     if len(payload) != _SSL_REQUEST_BYTES:
         return False
     return bool(Capability(int.from_bytes(payload[:4], "little")) & Capability.SSL)
@@ -137,7 +137,7 @@ def decode_login(payload: bytes, offered: Capability) -> Login:
 
 
 def _final_text(cursor: Cursor) -> bytes:
-    """A NUL-ended string that old clients leave out, or leave without its zero byte, at the end of the packet."""
+    """Return a NUL-ended string that old clients leave out, or leave without its zero byte, at the end of the packet."""
     rest = cursor.remaining
     if rest == 0:
         return b""

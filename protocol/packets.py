@@ -21,7 +21,7 @@ def ok_payload(status: int = STATUS_AUTOCOMMIT, *, warnings: int = 0, text: byte
 
 
 def eof_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
-    """The old EOF (5 bytes), which every client takes: header u8 | warnings u16 | status u16."""
+    """Return the old EOF (5 bytes), which every client takes: header u8 | warnings u16 | status u16."""
     return b"\xfe" + struct.pack("<HH", 0, status)
 
 

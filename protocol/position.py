@@ -16,7 +16,7 @@ MOST_NAME_BYTES: Final = 200
 
 
 def binlog_number(file: str) -> int:
-    """The sequence number in a binlog's name: 42 for `mysql-bin.000042`.
+    """Return the sequence number in a binlog's name: 42 for `mysql-bin.000042`.
 
     Raises: Malformed for a name with a path in it, one that does not end in a number of six digits or more, one with characters that
     are not to be seen (control characters, what has no width or turns the direction), and one of more than 200 bytes.
@@ -28,7 +28,7 @@ def binlog_number(file: str) -> int:
 
 
 def is_binlog_name(name: str) -> bool:
-    """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
+    """Return whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
     if not name[-1:].isdigit():
         return False  # most of an archive's files, which stand beside a binlog: an exception for each is dear
     try:
@@ -54,7 +54,7 @@ class Position:
 
 
 def is_later(file: str, other: str, *, or_same: bool = False) -> bool:
-    """Whether a binlog comes behind another one of the same server, as far as names say."""
+    """Return whether a binlog comes behind another one of the same server, as far as names say."""
     try:
         behind = binlog_number(file) - binlog_number(other)
     except Malformed:

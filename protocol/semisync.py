@@ -23,12 +23,12 @@ _VARIABLES: Final = ("rpl_semi_sync_replica", "rpl_semi_sync_slave")
 
 
 def wants_semi_sync(user_variables: Mapping[str, Value]) -> bool:
-    """Whether a replica said that it acknowledges transactions."""
+    """Return whether a replica said that it acknowledges transactions."""
     return any(str(user_variables.get(name) or 0) != "0" for name in _VARIABLES)
 
 
 def encode_acknowledgement(position: Position) -> bytes:
-    """The payload that acknowledges everything up to `position`."""
+    """Return the payload that acknowledges everything up to `position`."""
     return bytes((MAGIC,)) + position.offset.to_bytes(8, "little") + position.file.encode()
 
 

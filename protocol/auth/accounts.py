@@ -58,7 +58,7 @@ class Accounts:
         return Accounts(accounts, secret=self._secret, rsa_key=self.rsa_key, digests=self.digests)
 
     def find(self, user: str, address: str) -> Candidate:
-        """The account, or the decoy, for a login."""
+        """Return the account, or the decoy, for a login."""
         choice = hmac.digest(self._secret, user.encode("utf-8", "replace"), "sha256")
         decoy = self._decoys[int.from_bytes(choice[:8], "big") % len(self._decoys)]
         # Read for unknown users too: they are to take as long.
@@ -75,7 +75,7 @@ class Accounts:
 
     @property
     def may_need_rsa_key(self) -> bool:
-        """Whether somebody logs in whose digest is not known."""
+        """True if somebody logs in whose digest is not known."""
         return any(isinstance(account.credentials.sha2, StoredSha2) for account in self.all)
 
 

@@ -55,9 +55,9 @@ class Authenticator(Protocol):
         """What a switch request carries behind the plugin's name, whole."""
 
     def respond(self, data: bytes) -> Step | Work:
-        """Takes the client's next packet."""
+        """Take the client's next packet."""
 
 
 def printable_scramble(random_bytes: bytes) -> bytes:
-    """A challenge from 20 random bytes: zero bytes end strings on the wire and `$` means something to old clients."""
+    """Return a challenge from 20 random bytes: zero bytes end strings on the wire and `$` means something to old clients."""
     return bytes(byte % 93 + 33 if byte % 93 + 33 != 0x24 else 0x7E for byte in random_bytes)

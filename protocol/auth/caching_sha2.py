@@ -33,7 +33,7 @@ class StoredSha2:
     encoded: bytes = field(repr=False)
 
     def matches(self, password: bytes) -> bool:
-        """Whether it was made from `password`. Milliseconds."""
+        """Return whether it was made from `password`. Milliseconds."""
         return hmac.compare_digest(sha256_crypt(password, self.salt, self.rounds), self.encoded)
 
 
@@ -54,7 +54,7 @@ def sha2_token(password: bytes, scramble: bytes) -> bytes:
 
 
 def sha2_matches(token: bytes, scramble: bytes, digest: bytes) -> bool:
-    """Whether `token` answers `scramble` for the password with this digest."""
+    """Return whether `token` answers `scramble` for the password with this digest."""
     if len(token) != _TOKEN_BYTES:
         return False
     mask = hashlib.sha256(digest + scramble).digest()
@@ -87,11 +87,11 @@ class CachingSha2:
         self._key_sent = False
 
     def challenge(self) -> bytes:
-        """The 20-byte scramble and a zero byte."""
+        """Return the 20-byte scramble and a zero byte."""
         return self._scramble + b"\0"
 
     def respond(self, data: bytes) -> Step | Work:
-        """Takes the token, then what full authentication needs."""
+        """Take the token, then what full authentication needs."""
         if self._full:
             return self._respond_in_full(data)
         stored = self._secret if isinstance(self._secret, StoredSha2) else None

@@ -149,7 +149,7 @@ class ClientLogin:
         return native_token(self._password, self._scramble)
 
     def _whole_password(self) -> bytes:
-        """The password for a verified peer; over clear text its cipher for the server's known key; nobody else gets any.
+        """Return the password for a verified peer; over clear text its cipher for the server's known key; nobody else gets any.
 
         Servers open an RSA cipher on connections without TLS only: over TLS they take the same bytes for the password.
         """

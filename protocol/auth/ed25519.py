@@ -52,11 +52,11 @@ class Ed25519:
         self._nonce = nonce
 
     def challenge(self) -> bytes:
-        """The nonce; clients refuse one with a zero byte behind it."""
+        """Return the nonce; clients refuse one with a zero byte behind it."""
         return self._nonce
 
     def respond(self, data: bytes) -> Step:
-        """Checks the 64-byte signature. About 100 microseconds."""
+        """Check the 64-byte signature. About 100 microseconds."""
         if len(data) != _SIGNATURE_BYTES:
             return REFUSED
         try:

@@ -29,7 +29,7 @@ class _Kind(IntEnum):
 
 
 def plain_address(text: str) -> IPAddress | None:
-    """The address of a peer; an IPv4 one mapped into IPv6 becomes IPv4 again. None for what is no address."""
+    """Return the address of a peer; an IPv4 one mapped into IPv6 becomes IPv4 again. None for what is no address."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -67,7 +67,7 @@ class HostPattern:
         return cls(text, _Kind.ADDRESS, (ipaddress.ip_network(address),))
 
     def matches(self, peer: IPAddress | None) -> bool:
-        """Whether a peer with this address is meant; as `plain_address` gives it."""
+        """Return whether a peer with this address is meant; as `plain_address` gives it."""
         if self._kind is _Kind.ANY:
             return True
         if peer is None:

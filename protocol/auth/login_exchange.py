@@ -107,7 +107,7 @@ class LoginExchange:
         self._password_used = False
 
     def begin(self) -> Reply:
-        """Takes what the login packet carries, or asks for another plugin."""
+        """Take what the login packet carries, or asks for another plugin."""
         able = self._candidate.account.plugins
         # A client without plugins (MySQL 5.1) means the one it knows, and it computed with the greeting's scramble.
         proposed = self._login.plugin or NATIVE
@@ -122,28 +122,28 @@ class LoginExchange:
         return Switch(wanted, self._authenticator.challenge())
 
     def respond(self, data: bytes) -> Reply:
-        """Takes the client's next packet."""
+        """Take the client's next packet."""
         assert self._authenticator is not None, "begin() comes first"
         self._password_used = self._password_used or data not in (b"", b"\0")
         step = self._authenticator.respond(data)
         return self.finish(step) if isinstance(step, Step) else step
 
     def finish(self, step: Step) -> Reply:
-        """Takes the result of a Work."""
+        """Take the result of a Work."""
         if step.result is AuthResult.CONTINUE:
             return More(step.data)
         reason = self._refusal(step)
         return Accepted(self._candidate.account, step.data) if reason is None else self._refused(reason)
 
     def still_allowed(self, accounts: Accounts) -> bool:
-        """Whether the account is the same in `accounts`: a login that began before a change ends by the accounts of after it."""
+        """Return whether the account is the same in `accounts`: a login that began before a change ends by the accounts of after it."""
         if accounts is self._accounts:
             return True
         found = accounts.find(self.user, self._address)
         return found.known and found.account == self._candidate.account
 
     def changed(self) -> Refused:
-        """The verdict where it is not."""
+        """Return the verdict where it is not."""
         return self._refused(Refusal.CHANGED)
 
     def proof(self) -> bytes:

@@ -22,7 +22,7 @@ def native_token(password: str, scramble: bytes) -> bytes:
 
 
 def native_matches(token: bytes, scramble: bytes, stored_hash: bytes) -> bool:
-    """Whether `token` answers `scramble` for the account. An empty token (no password) never does."""
+    """Return whether `token` answers `scramble` for the account. An empty token (no password) never does."""
     if len(token) != SCRAMBLE_BYTES:
         return False
     mask = hashlib.sha1(scramble + stored_hash, usedforsecurity=False).digest()
@@ -38,10 +38,10 @@ class NativePassword:
         self._scramble = scramble
 
     def challenge(self) -> bytes:
-        """The 20-byte scramble and a zero byte."""
+        """Return the 20-byte scramble and a zero byte."""
         return self._scramble + b"\0"
 
     def respond(self, data: bytes) -> Step:
-        """Checks the 20-byte token."""
+        """Check the 20-byte token."""
         matches = native_matches(data, self._scramble, self._stored_hash) if self._stored_hash else not data
         return ACCEPTED if matches else REFUSED

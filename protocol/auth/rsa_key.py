@@ -22,7 +22,7 @@ class RsaKey:
 
     @classmethod
     def new(cls) -> Self:
-        """Makes one of 2,048 bits, as servers do."""
+        """Make one of 2,048 bits, as servers do."""
         return cls(rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS))
 
     def decrypt(self, ciphertext: bytes) -> bytes | None:
@@ -53,7 +53,7 @@ class ServerKey:
         return cls(key)
 
     def encrypt(self, data: bytes, scramble: bytes) -> bytes | None:
-        """The cipher of `data` under the server's challenge; None: it is longer than a block. A millisecond."""
+        """Return the cipher of `data` under the server's challenge; None: it is longer than a block. A millisecond."""
         mask = scramble * (len(data) // len(scramble) + 1)
         try:
             return self._public_key.encrypt(bytes(a ^ b for a, b in zip(data, mask, strict=False)), _PADDING)

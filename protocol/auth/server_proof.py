@@ -10,7 +10,7 @@ _KIND = b"\x01"
 
 
 def server_proof(stored_secret: bytes, scramble: bytes, certificate_digest: bytes) -> bytes:
-    """The text of the OK that accepts the login: a byte for its kind, 64 hexadecimal digits.
+    """Return the text of the OK that accepts the login: a byte for its kind, 64 hexadecimal digits.
 
     stored_secret: mysql_native_password's hash (20 bytes) or client_ed25519's public key (32 bytes); other plugins have
     none. scramble: the greeting's 20 bytes, or of a switch to mysql_native_password. certificate_digest: SHA-256 of the

@@ -18,7 +18,7 @@ _TRIPLES: Final = (
 
 
 def sha256_crypt(password: bytes, salt: bytes, rounds: int) -> bytes:
-    """The 43 characters behind the salt. About 4 ms for 5,000 rounds; the time grows with the password's length."""
+    """Return the 43 characters behind the salt. About 4 ms for 5,000 rounds; the time grows with the password's length."""
     return _encoded(_digest(password, salt, rounds))
 
 

@@ -82,11 +82,11 @@ class BoundaryParser:
 
     @property
     def in_group(self) -> bool:
-        """Whether a transaction is open."""
+        """True if a transaction is open."""
         return self.state in (BoundaryType.START, BoundaryType.INSIDE)
 
     def feed(self, boundary: BoundaryType) -> Violation | None:
-        """Takes the next event's boundary; returns the violation to report, if there is one."""
+        """Take the next event's boundary; returns the violation to report, if there is one."""
         if boundary in (BoundaryType.IGNORE, BoundaryType.NOT_DEFINED):
             return None
         if TRANSITIONS[self.state, boundary]:

@@ -32,14 +32,14 @@ def unpack_compressed(data: bytes | memoryview, most_bytes: int) -> bytes:
 
 
 def unpack_beginning(data: bytes | memoryview, limit_bytes: int) -> bytes:
-    """The first `limit_bytes` of what is packed in `data`, which may have any length. Raises: as `unpack_compressed`."""
+    """Return the first `limit_bytes` of what is packed in `data`, which may have any length. Raises: as `unpack_compressed`."""
     length, packed = _announced(data)
     _check_length(length, LONGEST_BYTES)
     return _inflate(zlib.decompressobj(), packed, length, min(length, limit_bytes))
 
 
 def unpack_column(data: bytes, most_bytes: int) -> bytes:
-    """The value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...): at most `most_bytes`.
+    """Return the value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...): at most `most_bytes`.
 
     Layout: nothing, for the empty value; or u8 (bits 4-7: 0 not compressed, 8 zlib; bit 3: no zlib header; bits 0-2 size of
     the length), length unpacked, big-endian, stream; not compressed: the value follows.
@@ -94,7 +94,7 @@ def _check_length(length: int, most_bytes: int) -> None:
 
 
 def _inflate(stream: "zlib._Decompress", packed: bytes | memoryview, length: int, wanted: int) -> bytes:
-    """The first `wanted` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
+    """Return the first `wanted` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
     try:
         # one more than there should be: a length that says too little must not leave anything out
         unpacked = stream.decompress(packed, wanted + 1)

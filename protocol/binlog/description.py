@@ -36,7 +36,7 @@ _Describe = Callable[[EventHeader, bytes, FormatDescription], str]
 
 
 def describe_event(header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    """The essentials of one event: schema and statement, table, GTID, XID; "" for types that say nothing more.
+    """Return the essentials of one event: schema and statement, table, GTID, XID; "" for types that say nothing more.
 
     `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long
     body may be missing: only the head is read.

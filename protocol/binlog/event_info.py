@@ -66,13 +66,13 @@ _TYPE_NAMES: Final[dict[int, str]] = {
 
 
 def event_type_text(code: int) -> str:
-    """The event's name as SHOW BINLOG EVENTS spells it: `Format_desc`, `User var`; `Unknown` for a code without one."""
+    """Return the event's name as SHOW BINLOG EVENTS spells it: `Format_desc`, `User var`; `Unknown` for a code without one."""
     name = _TYPE_NAMES.get(code) or event_type_name(code)
     return "Unknown" if name.startswith("Unknown") else name
 
 
 def event_info(header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    """The text in Info: the statement, the table, the GTID; "" where servers say nothing.
+    """Return the text in Info: the statement, the table, the GTID; "" where servers say nothing.
 
     `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long
     body may be missing: only the head is read.

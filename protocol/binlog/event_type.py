@@ -76,5 +76,5 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def event_type_name(code: int) -> str:
-    """The event's name as documentation writes it (`Format_description`), or `Unknown(99)`."""
+    """Return the event's name as documentation writes it (`Format_description`), or `Unknown(99)`."""
     return _NAMES.get(code) or f"Unknown({code})"

@@ -54,7 +54,7 @@ class FormatDescription:
 
 
 def is_of_mariadb(listed: int) -> bool:
-    """Whether a format description with so many bytes behind its header length is MariaDB's: it lists its own types.
+    """Return whether a format description with so many bytes behind its header length is MariaDB's: it lists its own types.
 
     Those begin at 160 (Annotate_rows, since MariaDB 5.3); MySQL's end below 50. The version says nothing: who starts
     MariaDB may give it any (`--version`).
@@ -63,7 +63,7 @@ def is_of_mariadb(listed: int) -> bool:
 
 
 def has_checksum_field(server_version: str, listed: int) -> bool:
-    """Whether a format description ends with algorithm u8 and checksum u32. `listed`: see `is_of_mariadb`."""
+    """Return whether a format description ends with algorithm u8 and checksum u32. `listed`: see `is_of_mariadb`."""
     return is_of_mariadb(listed) or version_numbers(server_version) >= _MYSQL_WITH_CHECKSUM
 
 

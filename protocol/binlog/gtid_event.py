@@ -85,7 +85,7 @@ def decode_gtid(body: bytes) -> Gtid:
 
 
 def encode_gtid(gtid: Gtid) -> bytes:
-    """The body of a Gtid or Anonymous_gtid event, up to the first field that is None: that of the server's version.
+    """Return the body of a Gtid or Anonymous_gtid event, up to the first field that is None: that of the server's version.
 
     Original times and versions are written where they differ, as servers do.
     """

@@ -46,7 +46,7 @@ def decode_gtid_tagged(body: bytes) -> Gtid:
 
 
 def encode_gtid_tagged(gtid: Gtid) -> bytes:
-    """The body of a Gtid_tagged event; fields that are None, and originals that do not differ, are left out."""
+    """Return the body of a Gtid_tagged event; fields that are None, and originals that do not differ, are left out."""
     moved_time = gtid.original_commit_us != gtid.immediate_commit_us
     moved_version = gtid.original_server_version != gtid.immediate_server_version
     tag = gtid.tag.encode()
@@ -74,7 +74,7 @@ def encode_gtid_tagged(gtid: Gtid) -> bytes:
 
 
 def with_clock(body: bytes, last_committed: int, sequence_number: int) -> bytes:
-    """The body with these numbers of dependencies in place of its own; the rest of it stays, also what nobody knows here.
+    """Return the body with these numbers of dependencies in place of its own; the rest of it stays, also what nobody knows here.
 
     One that has none of its own stays as it is. Raises: Truncated.
     """
@@ -107,7 +107,7 @@ def with_clock(body: bytes, last_committed: int, sequence_number: int) -> bytes:
 
 
 def _sized(version: int, content: bytes) -> bytes:
-    """A message: the size counts itself."""
+    """Return a message: the size counts itself."""
     head = variable_unsigned(version)
     size = len(content) + len(head) + 1
     while size != len(content) + len(head) + len(variable_unsigned(size)):
@@ -129,5 +129,5 @@ def variable_signed(value: int) -> bytes:
 
 
 def signed(value: int) -> int:
-    """The signed number of which `value` is the zig-zag form."""
+    """Return the signed number of which `value` is the zig-zag form."""
     return (value >> 1) ^ -(value & 1)

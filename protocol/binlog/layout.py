@@ -33,11 +33,11 @@ POST_LENGTHS_AT: Final = HEADER_SIZE + codes.FORMAT_FIXED_SIZE
 
 
 def event_size(data: bytes | bytearray | memoryview, at: int = 0) -> int:
-    """The bytes that the event at `at` announces, its header included; 0 where `data` ends before it says so."""
+    """Return the bytes that the event at `at` announces, its header included; 0 where `data` ends before it says so."""
     field = data[at + codes.EVENT_SIZE_AT : at + codes.LOG_POS_AT]
     return int.from_bytes(field, "little") if len(field) == codes.LOG_POS_AT - codes.EVENT_SIZE_AT else 0
 
 
 def is_event_size(size: int) -> bool:
-    """Whether an event can have so many bytes."""
+    """Return whether an event can have so many bytes."""
     return HEADER_SIZE <= size <= codes.MAX_EVENT

@@ -42,7 +42,7 @@ def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: 
 
 
 def rotate_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """The artificial Rotate that names the file and offset of what follows.
+    """Return the artificial Rotate that names the file and offset of what follows.
 
     Body: offset u64 | file name. Timestamp and end_log_pos 0, flags 0x20. Source: MySQL 5.6 `rpl_master.cc
     (fake_rotate_event)`. A CRC for a replica that expects none becomes part of the file name there.
@@ -52,7 +52,7 @@ def rotate_event(position: Position, server_id: int, *, with_checksum: bool) -> 
 
 
 def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """A heartbeat, version 1: end_log_pos is the replica's position, the body its file name.
+    """Return a heartbeat, version 1: end_log_pos is the replica's position, the body its file name.
 
     `position.offset` must fit the wire's 32 bits (raises ValueError): a wrapped one would stop the replica.
     Source: MySQL 5.6 `rpl_master.cc (send_heartbeat_event)`.
@@ -63,7 +63,7 @@ def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) 
 
 
 def heartbeat_v2_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """A heartbeat, version 2, whose position has 64 bits; for replicas that asked for it (MySQL 8.0.26 and newer).
+    """Return a heartbeat, version 2, whose position has 64 bits; for replicas that asked for it (MySQL 8.0.26 and newer).
 
     Body: (type packed, length packed, value)*: 1 file name, 2 position packed, 0 end. Source: MySQL 9.7
     `rpl_binlog_sender.cc (send_heartbeat_event_v2)`.
@@ -74,7 +74,8 @@ def heartbeat_v2_event(position: Position, server_id: int, *, with_checksum: boo
 
 
 def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_checksum: bool) -> bytes:
-    """An artificial Gtid_list: the newest group of each domain at `offset`, where something that a MariaDB replica has was passed over.
+    """Return an artificial Gtid_list: the newest group of each domain at `offset`, where something that a MariaDB replica has
+    was passed over.
 
     Flags 0x20, end_log_pos the offset (its low 32 bits). Checked on MariaDB 10.11.
     """
@@ -83,7 +84,7 @@ def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_ch
 
 
 def format_description_has_crc(event: bytes) -> bool:
-    """Whether this format description ends in a checksum, which it may whatever its algorithm."""
+    """Return whether this format description ends in a checksum, which it may whatever its algorithm."""
     version = event[SERVER_VERSION].split(b"\0", 1)[0].decode("latin-1")
     return has_checksum_field(version, len(event) - POST_LENGTHS_AT)
 
@@ -91,7 +92,7 @@ def format_description_has_crc(event: bytes) -> bool:
 def patch_format_description(
     event: bytes, *, mid_file: bool, strip_markers: bool, clear_created: bool = False
 ) -> bytes:
-    """The format description as it goes to one replica; its CRC32 is made right again.
+    """Return the format description as it goes to one replica; its CRC32 is made right again.
 
     The in-use flag is cleared. `mid_file` (the stream goes on at an offset other than 4): end_log_pos 0, or the replica
     would count its length; `created` 0, or the applier would roll back the transaction it is in. `clear_created`: only that.
@@ -146,7 +147,7 @@ def rotate_size(tail: bytes, end: Position, *, with_checksum: bool) -> int:
 
 
 def _ends_with(tail: bytes, size: int, kind: EventType, end: int, with_checksum: bool) -> bool:
-    """Whether the last `size` bytes are an event of that type: its own length, its end_log_pos and its CRC32 agree."""
+    """Return whether the last `size` bytes are an event of that type: its own length, its end_log_pos and its CRC32 agree."""
     if len(tail) < size:
         return False
     event = tail[len(tail) - size :]

@@ -78,7 +78,7 @@ def decode_mariadb_gtid(body: bytes) -> MariadbGtid:
 
 
 def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
-    """The body of MariaDB's Gtid event as 10.0 writes it: without the fields that later versions add, 13 + 6 bytes plain.
+    """Return the body of MariaDB's Gtid event as 10.0 writes it: without the fields that later versions add, 13 + 6 bytes plain.
 
     Raises: ValueError where the flags announce a field that is None.
     """
@@ -96,8 +96,8 @@ def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
 
 
 def says_alters_nothing(body: bytes) -> bool:
-    """Whether the ALTER TABLE of the group has only begun, or was given up (binlog_alter_two_phase). body: of its Gtid event, of which
-    `decode_mariadb_gtid` takes nothing more.
+    """Return whether the ALTER TABLE of the group has only begun, or was given up (binlog_alter_two_phase). body: of its Gtid
+    event, of which `decode_mariadb_gtid` takes nothing more.
 
     Layout behind what that reads: flags u8, of which 0x01 is followed by a byte more (engines).
     """
@@ -109,8 +109,8 @@ def says_alters_nothing(body: bytes) -> bool:
 
 
 def alters_nothing(before: bytes, end: int) -> bool | None:
-    """Whether the Gtid event that `before` ends with, which ends at `end` in its file, says that its ALTER TABLE has only begun or
-    was given up (binlog_alter_two_phase): the table is then as it was. None: there is no such event.
+    """Return whether the Gtid event that `before` ends with, which ends at `end` in its file, says that its ALTER TABLE has
+    only begun or was given up (binlog_alter_two_phase): the table is then as it was. None: there is no such event.
 
     Source: MariaDB 10.11 `Gtid_log_event`, FL_START_ALTER_E1, FL_ROLLBACK_ALTER_E1.
     """

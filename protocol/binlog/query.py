@@ -51,7 +51,7 @@ class Query(NamedTuple):
         return self._replace(text=text)
 
     def encode(self) -> bytes:
-        """The event's body, as MySQL 5.0 and later have it."""
+        """Return the event's body, as MySQL 5.0 and later have it."""
         head = _HEAD_WITH_STATUS.pack(
             self.thread_id, self.execution_time_s, len(self.schema), self.error_code, len(self.status_variables)
         )

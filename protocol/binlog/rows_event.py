@@ -30,7 +30,7 @@ class RowsEvent:
 
     @property
     def ends_statement(self) -> bool:
-        """Whether it is the last row event of its statement (STMT_END_F)."""
+        """True if it is the last row event of its statement (STMT_END_F)."""
         return bool(self.flags & STATEMENT_END)
 
 

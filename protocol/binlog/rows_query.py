@@ -5,7 +5,7 @@ from protocol.binlog.fields import Fields
 
 
 def decode_rows_query(body: bytes, event_type: int) -> bytes:
-    """The statement's text, in the client's character set.
+    """Return the statement's text, in the client's character set.
 
     Layout: Rows_query: length u8 (wrong above 255 and ignored), text to the end; Annotate_rows: text only.
     Raises: Truncated.

@@ -107,7 +107,7 @@ class UnknownVariable(ProtocolError):
 
 
 def decode_status(status: bytes, written: Mapping[int, _End] = MYSQL) -> dict[int, bytes]:
-    """The values by their codes, in the event's order. `written`: what the server writes, MYSQL or MARIADB.
+    """Return the values by their codes, in the event's order. `written`: what the server writes, MYSQL or MARIADB.
 
     Raises: Truncated; UnknownVariable.
     """
@@ -127,7 +127,7 @@ def known_values(status: bytes) -> dict[int, bytes]:
 
 
 def encode_status(values: Mapping[int, bytes]) -> bytes:
-    """The reverse of `decode_status`."""
+    """Return the reverse of `decode_status`."""
     return b"".join([bytes((code,)) + value for code, value in values.items()])
 
 

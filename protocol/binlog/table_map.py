@@ -170,7 +170,7 @@ class TableMap:
         return self._parts()[3]
 
     def optional_fields(self) -> Iterator[MetadataField]:
-        """The optional metadata in their order."""
+        """Return the optional metadata in their order."""
         optional = self.optional
         at = 0
         while at < len(optional):
@@ -195,7 +195,7 @@ class TableMap:
         return self._found
 
     def check_columns(self) -> None:
-        """Whether the columns are as servers of today write them. Raises: Truncated, Malformed; UnknownColumnType."""
+        """Return whether the columns are as servers of today write them. Raises: Truncated, Malformed; UnknownColumnType."""
         types, metadata, nullable, _optional = self._parts()
         if not 0 < len(types) <= codes.MOST_COLUMNS:
             raise Malformed(f"a table of {len(types)} columns; servers have 1 to {codes.MOST_COLUMNS}")
@@ -217,7 +217,7 @@ class TableMap:
         return replace(self, rest=lenenc_int(len(types)) + types + metadata + self.nullable + optional)
 
     def encode(self) -> bytes:
-        """The event's body, with a table id of 6 bytes."""
+        """Return the event's body, with a table id of 6 bytes."""
         names = lenenc_bytes(self.schema_bytes) + b"\0" + lenenc_bytes(self.table_bytes) + b"\0"
         return self.table_id.to_bytes(6, "little") + self.flags.to_bytes(_FLAGS_BYTES, "little") + names + self.rest
 
@@ -244,7 +244,7 @@ def decode_table_map(body: bytes, id_size: int = 6) -> TableMap:
 
 
 def _name(body: bytes, at: int) -> tuple[bytes, int]:
-    """A name and what comes after its zero."""
+    """Return a name and what comes after its zero."""
     length, start = _packed(body, at)
     stop = start + length
     if stop >= len(body):
@@ -255,7 +255,7 @@ def _name(body: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _packed(data: bytes, at: int) -> tuple[int, int]:
-    """A packed number, and where it ends. Nearly all have one byte, which is fast here."""
+    """Return a packed number, and where it ends. Nearly all have one byte, which is fast here."""
     if at < len(data) and data[at] < _PACKED:
         return data[at], at + 1
     fields = Fields(data[at:])
@@ -275,7 +275,7 @@ def packed_texts(value: bytes, count: int, at: int = 0) -> tuple[list[bytes], in
 
 
 def default_charset(value: bytes, count: int) -> tuple[int, list[tuple[int, int]]]:
-    """A value of DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET, of `count` columns: the collation of most of them, and which
+    """Return a value of DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET, of `count` columns: the collation of most of them, and which
     of them, from 0, have which other. Raises: Truncated, Malformed.
 
     Layout: the collation packed; then pairs: the column packed, its collation packed.

@@ -37,7 +37,7 @@ class TextColumn:
         self.valid = bytes_of(self.valid_bytes)
 
     def grow(self, more: int) -> None:
-        """Makes room for `more` bytes behind what is used; what was handed out before stays as it is."""
+        """Make room for `more` bytes behind what is used; what was handed out before stays as it is."""
         if self.used + more > self.room:
             self.room = max(self.room * 2, self.used + more)
             larger = unset_bytes(self.room)
@@ -88,7 +88,7 @@ class SharedTexts:
         self.lacking = 0
 
     def make_room(self) -> None:
-        """Lets the next batch have room for the text that `add` found none for: it is longer than all of this one's."""
+        """Let the next batch have room for the text that `add` found none for: it is longer than all of this one's."""
         self.room = max(self.room, self.lacking)
 
     def add(self, p: Bytes, start: int, stop: int) -> int:

@@ -71,7 +71,7 @@ def event_finding(info: int, kind: int, flags: int) -> int:
 
 
 def is_transaction(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
 
 
@@ -132,7 +132,7 @@ class ColumnReader:
     # ---- for the owner ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
-        """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
+        """Take `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
 
         DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_...
         with what was asked for given back.
@@ -168,7 +168,7 @@ class ColumnReader:
         self.opening = NOT_ANSWERED
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
-        """Takes the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
+        """Take the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
 
         DONE: nothing that is an event is left; before `stop`, the payload is none. FULL, OPEN_TABLE: as `take`; call again
         with `opened_at` as start.
@@ -283,7 +283,7 @@ class ColumnReader:
             self.opened_at = start
 
     def flush(self) -> int:
-        """Writes the row that is `pending`. FULL: another batch first; GROW."""
+        """Write the row that is `pending`. FULL: another batch first; GROW."""
         return DONE
 
     def enter(self, position: int, server_id: int, info: int, opens: bool, finding: int) -> bool:
@@ -303,7 +303,7 @@ class ColumnReader:
         """The event, which is in a group, was taken."""
 
     def resolve(self, status: int) -> bool:
-        """Does what a walk stopped for; False: its owner is asked about a table."""
+        """Do what a walk stopped for; False: its owner is asked about a table."""
         self.make_room()
         return True
 
@@ -323,7 +323,7 @@ class ColumnReader:
         return slot
 
     def place(self, position: int, info: int, opens: bool) -> bool:
-        """Notes which transaction the event is in; whether it begins one."""
+        """Note which transaction the event is in; whether it begins one."""
         boundary = info & INFO_BOUNDARY
         self.was_open = self.open
         if opens:
@@ -395,5 +395,5 @@ class GroupReader(ColumnReader):
 
 
 def is_question(status: int) -> bool:
-    """Whether what is packed inside an event is asked for."""
+    """Return whether what is packed inside an event is asked for."""
     return status == OPEN_ROWS or status == OPEN_QUERY or status == OPEN_PAYLOAD

@@ -16,7 +16,7 @@ if not cython.compiled:
 
 
 def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the text goes on with `word` (`count` lower-case letters), without case, and no letter behind it."""
+    """Return whether the text goes on with `word` (`count` lower-case letters), without case, and no letter behind it."""
     if end - at < count:
         return False
     for i in range(count):
@@ -32,7 +32,7 @@ def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 
 def changes_rows(p: Bytes, at: int, end: int) -> bool:
-    """Whether a statement is one that changes rows (INSERT, LOAD DATA, CALL …), and not DDL or administration.
+    """Return whether a statement is one that changes rows (INSERT, LOAD DATA, CALL …), and not DDL or administration.
 
     Comments before the first word are passed over; what stands in /*! ... */ is read as the server does.
     """
@@ -73,7 +73,7 @@ def changes_rows(p: Bytes, at: int, end: int) -> bool:
 
 
 def is_word(c: int) -> bool:
-    """Whether the byte is part of an unquoted name: letters, digits, _, $, and all that is not ASCII."""
+    """Return whether the byte is part of an unquoted name: letters, digits, _, $, and all that is not ASCII."""
     return c >= 128 or 97 <= c <= 122 or 65 <= c <= 90 or 48 <= c <= 57 or c == 95 or c == 36
 
 
@@ -136,7 +136,7 @@ class StatementDigest:
     def write(
         self, p: Bytes, at: int, stop: int, out: Writable, to: int, ansi_quotes: bool, plain_backslash: bool
     ) -> int:
-        """Writes the digest text of p[at:stop] to out[to:], which has room for as many bytes; returns where it ends."""
+        """Write the digest text of p[at:stop] to out[to:], which has room for as many bytes; returns where it ends."""
         begin = to
         depth = 0
         blank = False
@@ -224,7 +224,7 @@ class StatementDigest:
         return to
 
     def is_version(self, p: Bytes, at: int, stop: int) -> bool:
-        """Whether a comment whose content begins at `at` is one that servers look into: /*! or /*M!."""
+        """Return whether a comment whose content begins at `at` is one that servers look into: /*! or /*M!."""
         if at < stop and p[at] == 77:
             at += 1
         return at < stop and p[at] == 33
@@ -234,7 +234,7 @@ class StatementDigest:
         return c == 120 or c == 98 or c == 110  # x b n
 
     def is_value(self, p: Bytes, at: int, end: int, stop: int) -> bool:
-        """Whether the word p[at:end], behind ( or a comma, is a whole value: NULL, DEFAULT, TRUE or FALSE."""
+        """Return whether the word p[at:end], behind ( or a comma, is a whole value: NULL, DEFAULT, TRUE or FALSE."""
         n = end - at
         c = p[at] | 32
         if not (
@@ -247,7 +247,7 @@ class StatementDigest:
         return end < stop and (p[end] == 41 or p[end] == 44)
 
     def spells(self, p: Bytes, at: int, end: int) -> bool:
-        """Whether a word of 4, 5 or 7 letters is NULL, TRUE, FALSE or DEFAULT."""
+        """Return whether a word of 4, 5 or 7 letters is NULL, TRUE, FALSE or DEFAULT."""
         a = p[at] | 32
         b = p[at + 1] | 32
         c = p[at + 2] | 32
@@ -272,7 +272,7 @@ class StatementDigest:
         return at
 
     def put_date(self, out: Writable, to: int, zero: int) -> int:
-        """Writes '0000-00-00', or for a date that is zero in part '2000-00-00'."""
+        """Write '0000-00-00', or for a date that is zero in part '2000-00-00'."""
         out[to] = 39
         for i in range(10):
             out[to + 1 + i] = 45 if i == 4 or i == 7 else 48
@@ -282,7 +282,7 @@ class StatementDigest:
         return to + 12
 
     def put_value(self, out: Writable, begin: int, to: int) -> int:
-        """Writes ?, or makes the value before the comma and this one a list."""
+        """Write ?, or makes the value before the comma and this one a list."""
         if to - begin >= 2 and (out[to - 1] == 45 or out[to - 1] == 43):  # a sign, not an operator
             k = to - 2
             if out[k] == 32 and k > begin:
@@ -300,7 +300,7 @@ class StatementDigest:
         return to + 1
 
     def without_repetition(self, out: Writable, begin: int, opened: int, to: int) -> int:
-        """Takes the group out[opened:to] away where the same one stands before it and a comma."""
+        """Take the group out[opened:to] away where the same one stands before it and a comma."""
         size = to - opened
         if opened - begin <= size or out[opened - 1] != 44:
             return to

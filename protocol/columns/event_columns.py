@@ -54,7 +54,7 @@ class EventFilter:
             self.types[i] = 1
 
     def wants(self, event: EventFacts, finding: int) -> bool:
-        """Whether the filter lets the event through, of which `finding` is told."""
+        """Return whether the filter lets the event through, of which `finding` is told."""
         return (
             (finding != 0 or not self.only_findings)
             and self.position_from <= event.position <= self.position_to
@@ -293,7 +293,7 @@ class EventColumns(ColumnReader):
         return -1
 
     def wants_names(self, p: Bytes, slot: int) -> bool:
-        """Whether the filter lets the names of the event through, the table's in the slot or a schema alone."""
+        """Return whether the filter lets the names of the event through, the table's in the slot or a schema alone."""
         if slot >= 0:
             return self.tables.slots[slot + SLOT_WANTED] != 0
         if self.schema_at < 0 or self.tables.filters_tables:

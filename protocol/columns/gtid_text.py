@@ -22,7 +22,7 @@ class GtidText:
         self.length = 0
 
     def take(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """Writes the GTID that the event in p[at:stop], of type `t`, gives its transaction; an anonymous one has none."""
+        """Write the GTID that the event in p[at:stop], of type `t`, gives its transaction; an anonymous one has none."""
         self.length = 0
         if t == ANONYMOUS_GTID_EVENT or not self.head.take(p, at, stop - at, t):
             return

@@ -91,7 +91,7 @@ class StatementBatch(ColumnBatch):
         )
 
     def has_room(self, count: int) -> bool:
-        """Whether a row fits whose longest text has `count` bytes; otherwise `make_room` makes it."""
+        """Return whether a row fits whose longest text has `count` bytes; otherwise `make_room` makes it."""
         if (
             self.schema.fits(LONGEST_NAME)
             and self.table.fits(LONGEST_NAME)

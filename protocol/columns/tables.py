@@ -80,7 +80,7 @@ def table_id(p: Bytes, at: int, size: int) -> int:
 
 
 def same_bytes(p: Bytes, at: int, q: Bytes, start: int, count: int) -> bool:
-    """Whether p[at:at + count] and q[start:start + count] are equal."""
+    """Return whether p[at:at + count] and q[start:start + count] are equal."""
     i = 0
     while i + 8 <= count:
         if load64(p, at + i) != load64(q, start + i):
@@ -146,14 +146,14 @@ class TableMaps:
         self.arena = bytes_of(self.arena_bytes)
 
     def forget(self) -> None:
-        """Forgets all tables."""
+        """Forget all tables."""
         for i in range(self.slot_count):
             self.slots[i * SLOT_SIZE] = SLOT_FREE
         self.used = 0
         self.arena_used = 0
 
     def grow(self) -> None:
-        """Makes the room that a Table_map did not find; what is known is kept, slots move."""
+        """Make the room that a Table_map did not find; what is known is kept, slots move."""
         slots = memoryview(self.slot_bytes).cast("q")
         arena = bytes(self.arena_bytes[: self.arena_used])
         if self.used * 2 >= self.slot_count:
@@ -182,11 +182,11 @@ class TableMaps:
         self.tables_size = len(self.table_names)
 
     def schema_wanted(self, p: Bytes, at: int, length: int) -> bool:
-        """Whether the schema filter lets these bytes through."""
+        """Return whether the schema filter lets these bytes through."""
         return not self.filters_schemas or self.among(self.wanted_schemas, self.schemas_size, p, at, length)
 
     def table_wanted(self, p: Bytes, at: int, length: int) -> bool:
-        """Whether the table filter lets these bytes through."""
+        """Return whether the table filter lets these bytes through."""
         return not self.filters_tables or self.among(self.wanted_tables, self.tables_size, p, at, length)
 
     def among(self, names: Bytes, size: int, p: Bytes, at: int, length: int) -> bool:
@@ -264,7 +264,7 @@ class TableMaps:
         return status
 
     def read_map(self, p: Bytes, body: int, end: int, number: int, slot: int) -> int:
-        """Puts the Table_map of table id `number`, which is not the one in `slot`, there; returns as `take_map`."""
+        """Put the Table_map of table id `number`, which is not the one in `slot`, there; returns as `take_map`."""
         length = end - body
         self.cursor = body + self.id_size + 2
         schema_length = self.read_packed(p, end)
@@ -317,7 +317,7 @@ class TableMaps:
         return slot
 
     def take_widths(self, p: Bytes, types: int, columns: int, metadata: int, stop: int, widths: int) -> int:
-        """Writes the width of each column to the arena; returns the number of JSON columns, -1: metadata cut.
+        """Write the width of each column to the arena; returns the number of JSON columns, -1: metadata cut.
 
         Source of types and their metadata: MySQL 9.7 `Table_map_event` and `calc_field_size`; MariaDB 10.11 for 140, 141.
         """
@@ -422,7 +422,7 @@ class TableMaps:
     # ---- rows events ----
 
     def begin_rows(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
-        """Reads the rows event at p[at:stop], of type `t`, up to its rows: where they begin; -1: it cannot be.
+        """Read the rows event at p[at:stop], of type `t`, up to its rows: where they begin; -1: it cannot be.
 
         `post`: the post-header's length in the format description.
         """

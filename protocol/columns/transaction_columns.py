@@ -109,7 +109,7 @@ class Transaction:
                 self.last_time = event.time
 
     def note_table(self, maps: TableMaps, slot: int) -> bool:
-        """Notes a table, by its names: after a FLUSH the same table has another id. False: `grow`, and again."""
+        """Note a table, by its names: after a FLUSH the same table has another id. False: `grow`, and again."""
         if maps.slots[slot + SLOT_MARK] == self.number:
             return True
         if self.table_count >= self.table_room:
@@ -139,7 +139,7 @@ class Transaction:
         return True
 
     def grow(self) -> None:
-        """Makes the room that `note_table` did not find."""
+        """Make the room that `note_table` did not find."""
         if self.lacks_room:
             self.table_room = self.table_room * 2
             self.table_bytes = self.table_bytes + bytes(len(self.table_bytes))
@@ -193,7 +193,7 @@ class TransactionBatch(ColumnBatch):
         return self.buffers[name], self.list_used, self.name_offset_bytes, self.name_bytes
 
     def make_room(self, transaction: Transaction) -> None:
-        """Lets an empty batch have room for the transaction."""
+        """Let an empty batch have room for the transaction."""
         if self.rows == 0 and (transaction.tables_size > self.names_room or transaction.table_count > self.list_room):
             self.names_room = max(self.names_room, transaction.tables_size * 2)
             self.list_room = max(self.list_room, transaction.table_count * 2)
@@ -451,7 +451,7 @@ class TransactionColumns(GroupReader):
             self.transaction.row_flags = flags if self.transaction.row_flags < 0 else self.transaction.row_flags & flags
 
     def count_rows(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """Counts the rows in p[at:stop] of the rows event that is read."""
+        """Count the rows in p[at:stop] of the rows event that is read."""
         count = -1
         update = updates_rows(t)
         if self.tables.row_slot >= 0:

@@ -54,7 +54,7 @@ class GroupWaits:
         self.floor_table = MOST_TOLD_TABLES
 
     def is_anew(self, sequence: int) -> bool:
-        """Whether what is said of group `sequence` and those behind it hangs on nothing before it."""
+        """Return whether what is said of group `sequence` and those behind it hangs on nothing before it."""
         return not self.has_sets or (self.sets.floor == sequence - 1 and self.source_number < 0)
 
     def begin_serial(self, why: int) -> None:

@@ -276,8 +276,10 @@ class WriteSets:
         return SET_TAKEN
 
     def knows_map(self, p: Bytes, body: int, end: int) -> bool:
-        """Whether the Table_map with this body needs no plan any more. Its flags may be others than before: one statement refers to the
-        table by a foreign key, and the next does not. Another map of that number in one group makes the group serial."""
+        """Return whether the Table_map with this body needs no plan any more. Its flags may be others than before: one
+        statement refers to the table by a foreign key, and the next does not. Another map of that number in one group makes the
+        group serial.
+        """
         id_size = self.maps.id_size
         if end - body < id_size + 2:
             return False
@@ -341,7 +343,7 @@ class WriteSets:
             self.told_table = coarse_table
 
     def walk_image(self, columns: ImageColumns, p: Bytes, at: int, end: int) -> int:
-        """Notes where each column's value stands in the image at `at`; returns where that ends, -1: it cannot be walked."""
+        """Note where each column's value stands in the image at `at`; returns where that ends, -1: it cannot be walked."""
         widths = self.maps.slots[self.maps.row_slot + SLOT_WIDTHS]
         bits = columns.bits
         bitmap = columns.at
@@ -431,7 +433,7 @@ class WriteSets:
             self.before_named = named
 
     def changes_key(self, columns: ImageColumns, at: int) -> bool:
-        """Whether the update's images of rows as they are behind it, of `columns`, have a column of the key at `at`."""
+        """Return whether the update's images of rows as they are behind it, of `columns`, have a column of the key at `at`."""
         part = at + KEY_HEAD
         for _ in range(self.plans[at + KEY_PARTS]):
             c = self.plans[part + PART_COLUMN]
@@ -441,8 +443,9 @@ class WriteSets:
         return False
 
     def rewrites_key(self, p: Bytes, at: int) -> bool:
-        """Whether the update whose images were walked may give a value of the key at `at`, which rows may name, other bytes: also such
-        as are equal for the server, which a foreign key copies to those rows all the same."""
+        """Return whether the update whose images were walked may give a value of the key at `at`, which rows may name, other
+        bytes: also such as are equal for the server, which a foreign key copies to those rows all the same.
+        """
         part = at + KEY_HEAD
         rewritten = self.plans[at + KEY_PARTS] == 0
         for _ in range(self.plans[at + KEY_PARTS]):
@@ -509,7 +512,7 @@ class WriteSets:
         return STATE_UNKNOWN if unknown else STATE_KNOWN
 
     def take_text(self, p: Bytes, start: int, end: int, number: int, form: int, prefix: int) -> bool:
-        """Puts the text into `key_number`; False: it is not comparable."""
+        """Put the text into `key_number`; False: it is not comparable."""
         if form == FORM_FOLDED or prefix:
             for i in range(start, end):
                 if p[i] < 32 or p[i] > 126:

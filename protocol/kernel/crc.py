@@ -33,7 +33,7 @@ def crc32_flags_effect(changed_bits: int, after: int) -> int:
 
 
 def use_carry_less_multiplication(on: bool) -> bool:
-    """Switches the fast path of this process off or on (for tests); returns whether it is on now."""
+    """Switch the fast path of this process off or on (for tests); returns whether it is on now."""
     return bool(native_use_clmul(on))
 
 

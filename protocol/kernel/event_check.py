@@ -34,7 +34,7 @@ class EventCheck:
 
     @property
     def in_event(self) -> bool:
-        """Whether an event was begun and has not ended at `position`."""
+        """True if an event was begun and has not ended at `position`."""
         return self.event.left > 0
 
     def begin(self, offset: int, checksum: int) -> None:
@@ -47,7 +47,7 @@ class EventCheck:
         self.event.begin(0, 0)
 
     def look(self, src: Bytes, start: int, stop: int) -> int:
-        """Looks at src[start:stop], which stands at `position`; returns `problem`. Nothing is looked at behind a problem.
+        """Look at src[start:stop], which stands at `position`; returns `problem`. Nothing is looked at behind a problem.
 
         Raises: IndexError for a range outside src.
         """

@@ -36,7 +36,7 @@ def required_size(n: int, prefix_length: int = 1) -> int:
 
 
 def ends_transaction(t: int, flags: int) -> bool:
-    """Whether the markers in the flags of an archived event of type t say that a transaction ends with it."""
+    """Return whether the markers in the flags of an archived event of type t say that a transaction ends with it."""
     boundary = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
     if boundary == END:
         return True
@@ -94,7 +94,7 @@ class Framer:
 
     @property
     def between_events(self) -> bool:
-        """Whether the last byte framed was the last of its event."""
+        """True if the last byte framed was the last of its event."""
         return self.event_left == 0 and not self.more_packets
 
     def begin_file(self, checksum: int) -> None:
@@ -116,7 +116,7 @@ class Framer:
                 self.edges.take_format(event, 0, len(event))
 
     def frame(self, src: Bytes, start: int, stop: int, dst: Writable) -> int:
-        """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
+        """Frame src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
 
         Less than a header at the end, or in STRIP mode less than a whole checksum, is left for the next call.
         Raises: IndexError for a range outside src or a dst below `required_size`; ValueError for bytes that are no event.
@@ -192,7 +192,7 @@ class Framer:
         return self.walk(p, start, stop, q, o)
 
     def walk(self, p: Bytes, start: int, stop: int, q: Writable, o: int) -> int:
-        """Frames p[start:stop] into q from `o` on; returns the offset behind."""
+        """Frame p[start:stop] into q from `o` on; returns the offset behind."""
         r = start
         prefix = self.prefix_length
         mode = self.mode

@@ -243,7 +243,7 @@ class GtidSkip:
             self.event_left = length
 
     def has_number(self) -> bool:
-        """Whether the replica has the transaction in `head`."""
+        """Return whether the replica has the transaction in `head`."""
         slot = self.table.find(self.head.key)
         if slot < 0:
             return False
@@ -275,7 +275,7 @@ class GtidSkip:
         return at < stop and load64(numbers, at) <= number
 
     def has_group(self) -> bool:
-        """Whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
+        """Return whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
         want it."""
         server = load32(self.head.key, 4)
         store32(self.head.key, 4, 0)

@@ -64,7 +64,7 @@ class TaggedFields:
         self.tag_at = 0
 
     def take(self, p: Bytes, body: int, end: int, last: int) -> bool:
-        """Reads the fields up to number `last` of p[body:end]. False: they are cut (`at` is behind `end`), or no uuid.
+        """Read the fields up to number `last` of p[body:end]. False: they are cut (`at` is behind `end`), or no uuid.
 
         Layout: version, size and last field that may not be ignored, then (field id, value)*, all numbers of variable
         length: 0 flags | 1 uuid, 16 numbers | 2 gno, signed | 3 tag: length, text | 4 last_committed, signed |
@@ -166,7 +166,7 @@ class GtidHead:
         self.tagged = TaggedFields()
 
     def take(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Reads the GTID event of type t at p[at], of which n bytes (GTID_HEAD, or all) are there; False: no GTID."""
+        """Read the GTID event of type t at p[at], of which n bytes (GTID_HEAD, or all) are there; False: no GTID."""
         body = at + HEADER_SIZE
         k = self.key
         for i in range(8):
@@ -212,7 +212,7 @@ class GtidHead:
         return True
 
     def take_number(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Reads only the number, if the event has the key that was taken last from one of its type: mostly it has."""
+        """Read only the number, if the event has the key that was taken last from one of its type: mostly it has."""
         body = at + HEADER_SIZE
         if t == MARIADB_GTID_EVENT:
             if (
@@ -256,7 +256,7 @@ class KeyTable:
         self.buckets_view = memoryview(self.buckets)
 
     def is_full(self) -> bool:
-        """Whether `grow` must come before `add`."""
+        """Return whether `grow` must come before `add`."""
         return self.count == self.capacity
 
     def find(self, k: Bytes) -> int:
@@ -272,7 +272,7 @@ class KeyTable:
         return -1
 
     def add(self, k: Bytes) -> int:
-        """Adds the key k[0:64], which is not there; returns its number."""
+        """Add the key k[0:64], which is not there; returns its number."""
         if cython.compiled:
             copy_bytes(cython.address(self.keys_view[0]), self.count << 6, k, 0, KEY_ROW)
         else:
@@ -331,7 +331,7 @@ class KeyTable:
         return bytes(self.keys[at : at + self.keys[at + KEY_LENGTH_AT]])
 
     def add_bytes(self, key: bytes) -> int:
-        """Adds a key of LONGEST_KEY bytes at most, from Python; returns its number, also of one that is there."""
+        """Add a key of LONGEST_KEY bytes at most, from Python; returns its number, also of one that is there."""
         if len(key) > LONGEST_KEY:
             raise ValueError(f"a key of {len(key)} bytes; {LONGEST_KEY} are the most")
         if self.is_full():

@@ -93,7 +93,7 @@ class GtidScanner:
         self.rows_view = memoryview(self.rows)
 
     def feed(self, buf: Bytes, start: int, stop: int) -> int:
-        """Takes buf[start:stop]; returns up to where: the head of a GTID event, at most GTID_HEAD bytes, is wanted whole.
+        """Take buf[start:stop]; returns up to where: the head of a GTID event, at most GTID_HEAD bytes, is wanted whole.
 
         Raises: IndexError for a range outside buf.
         """
@@ -221,7 +221,7 @@ class GtidScanner:
         return status
 
     def is_foreign(self, t: int) -> bool:
-        """Whether a GTID event of type t is none that this file's family of servers writes."""
+        """Return whether a GTID event of type t is none that this file's family of servers writes."""
         if self.family == FAMILY_ANY:
             return False
         return (t == MARIADB_GTID_EVENT or t == GTID_LIST_EVENT) != (self.family == FAMILY_MARIADB)
@@ -306,13 +306,13 @@ class GtidScanner:
         return rows
 
     def finish(self) -> None:
-        """Ends the last stretch, at the file's end; also the transaction that is open in a file without markers."""
+        """End the last stretch, at the file's end; also the transaction that is open in a file without markers."""
         if self.in_group and not self.group_marked:
             self.end_group()
         self.close_stretch(self.position)
 
     def take_gtid(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Puts the source and number of the GTID event at `at` into the group that begins; False: they cannot be."""
+        """Put the source and number of the GTID event at `at` into the group that begins; False: they cannot be."""
         self.group_source = -1
         if t == ANONYMOUS_GTID_EVENT:
             return True

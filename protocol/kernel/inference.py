@@ -75,7 +75,7 @@ _LEAST = (
 
 
 def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
+    """Return whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
 
     A blank in `word` matches blanks, line ends and comments: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling. Which bytes above
     ASCII are blanks hangs on the client's character set: as 0xA0 in latin1. In no other way can one stand behind a word here.
@@ -138,7 +138,7 @@ def kind_of_text(p: Bytes, text: int, end: int) -> int:
 
 
 def defines(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] may change what tables there are, or their columns: CREATE, ALTER, DROP, RENAME.
+    """Return whether the statement in p[at:end] may change what tables there are, or their columns: CREATE, ALTER, DROP, RENAME.
 
     Temporary tables do not count. Blanks and comments before the first word are passed over; what stands in a comment for
     servers only, as in dumps, is read.
@@ -224,7 +224,7 @@ class Inference:
         return self.state == START or self.state == INSIDE
 
     def ends_statement(self, p: Bytes, at: int, t: int) -> bool:
-        """Whether the rows event of type t says that it is the last one of its statement.
+        """Return whether the rows event of type t says that it is the last one of its statement.
 
         Layout: table id 6, flags 2; in 5.1 before its first release: table id 4, flags 2.
         """
@@ -377,7 +377,7 @@ class Inference:
             self.load_count += 1
 
     def load_closed(self, file_id: int) -> bool:
-        """Takes the id out; whether none is open any more. An id that was never opened closes nothing."""
+        """Take the id out; whether none is open any more. An id that was never opened closes nothing."""
         for i in range(self.load_count):
             if self.load_ids[i] == file_id:
                 self.load_count -= 1
@@ -416,7 +416,7 @@ class Inference:
         return kind_of_text(p, text, end)
 
     def step(self, boundary: int) -> bool:
-        """Feeds WL#4162's parser; True: a violation to report, whose left side is in `from_state`.
+        """Feed WL#4162's parser; True: a violation to report, whose left side is in `from_state`.
 
         After an error: reset to Not Defined, from where Self Contained and Start go on at once, and other events are
         wrong in silence until one of these comes.

@@ -65,7 +65,7 @@ native_setup()
 
 
 def is_whole_transaction(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return (
         kind == K_QUERY
         or kind == K_QUERY_COMPRESSED
@@ -138,7 +138,7 @@ class Ingest:
 
     @property
     def in_group(self) -> bool:
-        """Whether a transaction is open at `position`."""
+        """True if a transaction is open at `position`."""
         return self.inference.state == START or self.inference.state == INSIDE
 
     @property
@@ -195,7 +195,7 @@ class Ingest:
         self.previous_position = position
 
     def feed(self, buf: Writable, start: int, stop: int) -> int:
-        """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
+        """Walk buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
         self.table.rows = 0
@@ -445,7 +445,7 @@ class Ingest:
         return status
 
     def breaks_chain(self, log_pos: int, position: int, length: int) -> bool:
-        """Whether `log_pos` is not where an event of `length` at `position` ends; 0 and places beyond 32 bits are not told."""
+        """Return whether `log_pos` is not where an event of `length` at `position` ends; 0 and places beyond 32 bits are not told."""
         if log_pos == 0 or position + length > U32_MAX or log_pos == position + length:
             return False
         return not (self.format.loose_positions and (self.format.binlog_version == 3 or self.inference.in_group()))
@@ -467,7 +467,7 @@ class Ingest:
             self.note_ack(position)
 
     def refuse(self, status: int, t: int, expected: int, got: int) -> int:
-        """Notes what is wrong, with an event of type `t`, for `error_text`; returns the status."""
+        """Note what is wrong, with an event of type `t`, for `error_text`; returns the status."""
         self.bad_type = t
         self.expected = expected
         self.got = got
@@ -569,7 +569,7 @@ class Ingest:
         self.event_left = length
 
     def stream(self, p: Writable, r: int, o: int, stop: int) -> int:
-        """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
+        """Move on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
         while True:
             if self.packets and self.chunk_left == 0 and self.more_chunks:
                 if stop - r < PACKET_HEAD_SIZE:

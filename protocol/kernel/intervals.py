@@ -52,12 +52,12 @@ def total(p: Bytes, n: int) -> int:
 
 
 def contains(a: bytes, number: int) -> bool:
-    """Whether `number` (1 to 2**63 - 2) is in the set."""
+    """Return whether `number` (1 to 2**63 - 2) is in the set."""
     return meets_run(a, number, number)
 
 
 def meets_run(a: bytes, first: int, last: int) -> bool:
-    """Whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
+    """Return whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
     return holds_any(text_of(a), len(a), first, last)
 
 
@@ -175,7 +175,7 @@ def meet(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
 
 
 def is_subset(a: bytes, b: bytes) -> bool:
-    """Whether all of a is in b."""
+    """Return whether all of a is in b."""
     if len(a) == 0 or a == b:
         return True
     return covered(text_of(a), len(a), text_of(b), len(b))

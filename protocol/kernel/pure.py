@@ -41,12 +41,12 @@ def magnitude(value: int) -> int:
 
 
 def store32(p: Writable, at: int, value: int) -> None:
-    """Puts a u32 at `at`, little endian."""
+    """Put a u32 at `at`, little endian."""
     p[at : at + 4] = value.to_bytes(4, "little")
 
 
 def store64(p: Writable, at: int, value: int) -> None:
-    """Puts a u64 at `at`, little endian."""
+    """Put a u64 at `at`, little endian."""
     p[at : at + 8] = value.to_bytes(8, "little")
 
 
@@ -61,12 +61,12 @@ def copy_ascii(out: Writable, at: int, p: Bytes, i: int, stop: int) -> int:
 
 
 def move_bytes(p: Writable, to: int, from_: int, count: int) -> None:
-    """Moves `count` bytes within one buffer; the ranges may overlap."""
+    """Move `count` bytes within one buffer; the ranges may overlap."""
     p[to : to + count] = bytes(p[from_ : from_ + count])
 
 
 def copy_bytes(to_p: Writable, to: int, from_p: Bytes, from_: int, count: int) -> None:
-    """Copies `count` bytes between two buffers."""
+    """Copy `count` bytes between two buffers."""
     to_p[to : to + count] = from_p[from_ : from_ + count]
 
 

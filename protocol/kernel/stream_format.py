@@ -35,7 +35,7 @@ class StreamFormat:
         return self.take_version_4(p, at, length, inference)
 
     def take_version_4(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
-        """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
+        """Read a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
 
         Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
         MariaDB's lists the types of MariaDB, from 160 on; its version may be any, as who starts it says.
@@ -97,7 +97,7 @@ class StreamFormat:
         return NEED_MORE
 
     def take_start_v3(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
-        """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
+        """Read the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
 
         Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
         whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.

@@ -108,7 +108,7 @@ class IllegalInput(RelayError):
 
 
 def step(state: State, what: Input) -> State:
-    """The next state. Pure. Raises: IllegalInput for a pair that is not in the table."""
+    """Return the next state. Pure. Raises: IllegalInput for a pair that is not in the table."""
     try:
         return TRANSITIONS[state, what]
     except KeyError:

@@ -57,7 +57,7 @@ class LoginTerms:
     accounts_now: Callable[[], Accounts] | None = None
 
     def now(self) -> Accounts:
-        """The accounts as they are."""
+        """Return the accounts as they are."""
         return self.accounts if self.accounts_now is None else self.accounts_now()
 
 

@@ -127,7 +127,7 @@ class SourceSide:
         self.commands = self.statements = 0
         """How many came; statements are the COM_QUERY among the commands."""
         self.has_spoken = False
-        """Whether the client said anything but a dump request and `SET NAMES`, which libraries send by themselves."""
+        """True if the client said anything but a dump request and `SET NAMES`, which libraries send by themselves."""
         self._offered = OFFERED | Capability.SSL if login.offer_tls else OFFERED
         self.channel = Channel()
         self._login: LoginExchange | None = None
@@ -144,7 +144,7 @@ class SourceSide:
     # --- what the shell calls -------------------------------------------------------------------------------------
 
     def receive(self, data: bytes | bytearray | memoryview, now: float) -> list[Event]:
-        """Takes received bytes; returns what happened. A closed connection takes nothing."""
+        """Take received bytes; returns what happened. A closed connection takes nothing."""
         if self.state is State.CLOSED:
             return []
         if self.state is State.TLS_EXPECTED:
@@ -166,7 +166,7 @@ class SourceSide:
         return self._deadline
 
     def pass_time(self, now: float) -> list[Event]:
-        """Ends a connection that let its deadline pass."""
+        """End a connection that let its deadline pass."""
         if self._deadline is None or now < self._deadline:
             return []
         if self.state is State.VERDICT_HELD:
@@ -175,19 +175,19 @@ class SourceSide:
         return [self._break(PeerError(ErrorCode.ER_NET_READ_INTERRUPTED, f"Waited too long {waited}"))]
 
     def tls_established(self, channel: Channel) -> None:
-        """Answers `TlsRequested`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
+        """Answer `TlsRequested`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
         self._become(Input.TLS_ESTABLISHED)
         self.channel = channel
 
     def tls_failed(self, reason: str) -> list[Event]:
-        """Answers `TlsRequested`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
+        """Answer `TlsRequested`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
         if self.state is State.CLOSED:
             return []
         self._become(Input.BROKEN)
         return [Closed(PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"TLS: {reason}"))]
 
     def answer_check(self, step: Step, now: float) -> list[Event]:
-        """Answers `CheckRequested`. A connection that was closed meanwhile takes it in silence."""
+        """Answer `CheckRequested`. A connection that was closed meanwhile takes it in silence."""
         if self.state is State.CLOSED or self._login is None:
             return []
         events: list[Event] = []
@@ -195,7 +195,7 @@ class SourceSide:
         return [*events, *self._work(now)]
 
     def answer(self, answer: GivenAnswer | AnsweredError, now: float) -> list[Event]:
-        """Answers `StatementRequested`, and goes on with commands that came meanwhile."""
+        """Answer `StatementRequested`, and goes on with commands that came meanwhile."""
         self._become(Input.REQUEST_ANSWERED)
         events: list[Event] = []
         apart, self._apart = self._apart, None
@@ -224,7 +224,7 @@ class SourceSide:
 
     @property
     def is_receiving_dump_request(self) -> bool:
-        """Whether a COM_BINLOG_DUMP_GTID has begun to come, and not ended."""
+        """True if a COM_BINLOG_DUMP_GTID has begun to come, and not ended."""
         return self.state is State.COMMAND_EXPECTED and self._input.first_byte == Command.COM_BINLOG_DUMP_GTID
 
     def forget(self) -> None:
@@ -242,18 +242,18 @@ class SourceSide:
 
     @property
     def holds_unread_commands(self) -> bool:
-        """Whether so much came behind what is not answered yet that no more should be read."""
+        """True if so much came behind what is not answered yet that no more should be read."""
         waits = self.state not in READERS or self.has_more_to_do
         return waits and len(self._input) > _MAX_WAITING_BYTES
 
     @property
     def has_more_to_do(self) -> bool:
-        """Whether commands, or acknowledgements beside a dump, were left for later: `go_on` takes them, once what `bytes_to_send` gave
+        """True if commands, or acknowledgements beside a dump, were left for later: `go_on` takes them, once what `bytes_to_send` gave
         is on its way."""
         return self._turn_is_over and self.state in _IN_TURNS
 
     def go_on(self, now: float) -> list[Event]:
-        """Takes some more of what was sent ahead."""
+        """Take some more of what was sent ahead."""
         return self._work(now) if self.has_more_to_do else []
 
     def accept_dump(self, *, takes_acks: bool = False) -> int:
@@ -267,7 +267,7 @@ class SourceSide:
         return self._sequence
 
     def break_off(self, error: PeerError) -> Closed:
-        """Ends a connection that broke the rules, or that cannot be kept; a dump without a word, as no place in its stream is sure to
+        """End a connection that broke the rules, or that cannot be kept; a dump without a word, as no place in its stream is sure to
         begin a packet.
 
         It may have ended meanwhile: a goodbye can come right after what broke the rules.
@@ -409,7 +409,7 @@ class SourceSide:
         self._reply(self._login.respond(bytes(packet)), now, events)
 
     def _reply(self, reply: Reply, now: float, events: list[Event]) -> None:
-        """Does what the login's exchange says."""
+        """Do what the login's exchange says."""
         if isinstance(reply, Switch):
             self._become(Input.SWITCH_SENT)
             self._send(auth_switch_payload(reply.plugin, reply.challenge))

@@ -28,7 +28,7 @@ class StatementApart:
         )
 
     def run(self) -> Answer:
-        """The answer. Raises: StatementRefused (also 1104 where it is too much work for a thread, or changes the relay)."""
+        """Return the answer. Raises: StatementRefused (also 1104 where it is too much work for a thread, or changes the relay)."""
         answer = answer_statement(self._text, self._session, self._now_s, in_a_thread=True)
         if isinstance(answer, KillConnection | UseLocks) or (isinstance(answer, Request) and answer.privilege):
             # They act at once, or not at all: nobody says them in so many words.
@@ -36,7 +36,7 @@ class StatementApart:
         return answer
 
     def take_over(self, session: StatementSession) -> None:
-        """Gives `session` what the statement has set."""
+        """Give `session` what the statement has set."""
         done = self._session
         session.user_variables, session.system_variables = done.user_variables, done.system_variables
         session.held_bytes = done.held_bytes
@@ -51,7 +51,7 @@ class AnswerApart(Request):
 
 
 def _as_now(facts: SourceFacts) -> SourceFacts:
-    """The facts as they are at this moment: what they are asked for later belongs to the event loop."""
+    """Return the facts as they are at this moment: what they are asked for later belongs to the event loop."""
     gtids = facts.gtids()
     settings: Mapping[str, str] = dict(facts.settings())
     why = facts.unreached() if facts.unreached is not None else None

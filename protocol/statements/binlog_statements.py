@@ -42,12 +42,12 @@ def show_binary_logs(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_master_status(statement: Statement, captured: Captured) -> Answer:
-    """The older words."""
+    """Return the older words."""
     return ShowMasterStatus(Words.MASTER_SLAVE)
 
 
 def show_binary_log_status(statement: Statement, captured: Captured) -> Answer:
-    """The newer words."""
+    """Return the newer words."""
     return ShowMasterStatus(Words.SOURCE_REPLICA)
 
 
@@ -76,7 +76,7 @@ def show_binlog_events(statement: Statement, captured: Captured) -> Answer:
 
 
 def _integer(statement: Statement, tokens: Sequence[Token]) -> int:
-    """The integer that the tokens begin with."""
+    """Return the integer that the tokens begin with."""
     value = number(tokens[0].text) if tokens and tokens[0].kind is Kind.NUMBER else None
     if not isinstance(value, int):
         raise statement.refuse(tokens)

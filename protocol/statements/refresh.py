@@ -17,7 +17,7 @@ _FLUSHED: Final = (
 
 
 def refresh_request(body: bytes) -> Flush | None:
-    """The FLUSH that the command's flags (u8) mean; None when they mean nothing."""
+    """Return the FLUSH that the command's flags (u8) mean; None when they mean nothing."""
     flags = body[0] if body else 0
     what = tuple(name for bit, name in _FLUSHED if flags & bit)
     return Flush(what) if what else None

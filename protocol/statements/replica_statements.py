@@ -18,12 +18,12 @@ _LOGIN_OPTIONS: Final = ("USER", "PASSWORD", "DEFAULT_AUTH", "PLUGIN_DIR")
 
 
 def words_of(token: Token) -> Words:
-    """The dialect that a word such as SLAVES or SOURCE belongs to."""
+    """Return the dialect that a word such as SLAVES or SOURCE belongs to."""
     return Words.MASTER_SLAVE if token.is_word(*_OLD_WORDS) else Words.SOURCE_REPLICA
 
 
 def channel_of(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
-    """The channel that tokens end with (`FOR CHANNEL 'name'`) or begin with (MariaDB: `'name'`), and what is left."""
+    """Return the channel that tokens end with (`FOR CHANNEL 'name'`) or begin with (MariaDB: `'name'`), and what is left."""
     if len(tokens) > 1 and tokens[-2].is_word("CHANNEL") and len(tokens) > 2 and tokens[-3].is_word("FOR"):
         if tokens[-1].kind not in (Kind.STRING, Kind.WORD, Kind.NAME):
             raise statement.refuse(tokens[-1:])
@@ -55,12 +55,12 @@ def show_all_replicas_status(statement: Statement, captured: Captured) -> Answer
 
 
 def show_slave_hosts(statement: Statement, captured: Captured) -> Answer:
-    """The older words."""
+    """Return the older words."""
     return ShowReplicas(Words.MASTER_SLAVE)
 
 
 def show_replicas(statement: Statement, captured: Captured) -> Answer:
-    """The newer words."""
+    """Return the newer words."""
     return ShowReplicas(Words.SOURCE_REPLICA)
 
 

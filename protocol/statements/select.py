@@ -58,7 +58,7 @@ def do(statement: Statement, captured: Captured) -> Answer:
 def query_tables(
     statement: Statement, tokens: Sequence[Token], not_understood: StatementRefused | None = None
 ) -> QueryTables:
-    """The SELECT whose tokens behind that word these are. not_understood: the error where nobody understands it.
+    """Return the SELECT whose tokens behind that word these are. not_understood: the error where nobody understands it.
 
     Raises: StatementRefused.
     """
@@ -110,7 +110,7 @@ def _gtid_position(statement: Statement, items: Sequence[Token]) -> AskGtidPosit
 
 
 def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Token], str]:
-    """An item's expression and its column's name: the alias, or the statement's own spelling."""
+    """Return an item's expression and its column's name: the alias, or the statement's own spelling."""
     if len(item) > 2 and item[-2].is_word("AS"):
         if item[-1].kind not in _ALIASES:
             raise statement.refuse(item[-1:])
@@ -157,7 +157,7 @@ def _without_table(statement: Statement, tokens: Sequence[Token]) -> Sequence[To
 
 
 def _reads_table(tokens: Sequence[Token]) -> bool:
-    """Whether there is a FROM other than `FROM DUAL`, alone or with a WHERE."""
+    """Return whether there is a FROM other than `FROM DUAL`, alone or with a WHERE."""
     places = [
         at for at, token in enumerate(tokens) if token.is_word("FROM") and not (at and tokens[at - 1].is_symbol("."))
     ]

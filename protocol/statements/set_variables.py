@@ -47,7 +47,7 @@ class _Changes:
 
 
 def set_variables(statement: Statement, captured: Captured) -> Answer:
-    """All of a statement's assignments, or none."""
+    """Return all of a statement's assignments, or none."""
     changes = _Changes()
     for assignment in statement.split(captured[0]):
         _assign(statement, assignment, changes)
@@ -164,7 +164,7 @@ def _assign_system_variable(
 
 
 def _value(statement: Statement, expression: Sequence[Token]) -> Value:
-    """An assigned value; words such as ON and utf8 stand for themselves there."""
+    """Return an assigned value; words such as ON and utf8 stand for themselves there."""
     if len(expression) == 1 and expression[0].kind in (Kind.WORD, Kind.NAME) and not expression[0].is_word("NULL"):
         return expression[0].text
     return statement.evaluate(expression).value
@@ -189,7 +189,7 @@ def _converted(name: str, usual: Value, value: Value) -> Value:
 
 
 def _names(statement: Statement, tokens: Sequence[Token]) -> int:
-    """The collation that SET NAMES chooses. Raises: StatementRefused."""
+    """Return the collation that SET NAMES chooses. Raises: StatementRefused."""
     if len(tokens) == 1 and tokens[0].is_word("DEFAULT"):
         return _DEFAULT_COLLATION
     if not tokens or tokens[0].kind not in _NAMES:

@@ -135,7 +135,7 @@ def show_create_table(statement: Statement, captured: Captured) -> Answer:
 def _listed(
     statement: Statement, listing: _Listing, named: Sequence[str], tokens: Sequence[Token], first_label: str = ""
 ) -> QueryTables:
-    """The SELECT. named: the schema, the schema and table, or nothing; tokens: LIKE or WHERE, or nothing."""
+    """Return the SELECT. named: the schema, the schema and table, or nothing; tokens: LIKE or WHERE, or nothing."""
     inner = ", ".join(f"`{of}` AS {_quoted(label)}" for label, of in listing.columns)
     where = " AND ".join(f"`{column}` = ?{place}" for place, column in enumerate(listing.by, 1))
     text = f"SELECT {inner} FROM `information_schema`.`{listing.table}`" + (f" WHERE {where}" if where else "")  # noqa: S608
@@ -182,7 +182,7 @@ def _is_like(tokens: Sequence[Token]) -> bool:
 
 
 def _database(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
-    """The database that is named, or else chosen, and what follows. Raises: StatementRefused (1046)."""
+    """Return the database that is named, or else chosen, and what follows. Raises: StatementRefused (1046)."""
     if tokens and tokens[0].is_word("FROM", "IN"):
         if len(tokens) < 2 or tokens[1].kind not in _NAMES:
             raise statement.refuse(tokens[1:])

@@ -25,7 +25,7 @@ _MOST_CALLS: Final = 16
 
 
 def lock_calls(statement: Statement, tokens: Sequence[Token]) -> tuple[LockCall, ...] | None:
-    """The calls that a SELECT, or DO, of nothing else makes, in their order; None for any other.
+    """Return the calls that a SELECT, or DO, of nothing else makes, in their order; None for any other.
 
     Raises: StatementRefused (3057 for a name that is none, 1582 for another number of arguments, 1305).
     """
@@ -72,5 +72,5 @@ def _call(statement: Statement, action: LockAction, inner: Sequence[Token], labe
 
 
 def _has_several(facts: SourceFacts) -> bool:
-    """Whether a connection of this kind of server may have several locks at once."""
+    """Return whether a connection of this kind of server may have several locks at once."""
     return facts.version_numbers >= ((10, 5, 2) if facts.is_mariadb else (5, 7, 5))

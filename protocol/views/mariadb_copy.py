@@ -143,7 +143,7 @@ class MariadbCopy:
         return True
 
     def copy(self, src: Bytes, start: int, stop: int, dst: Writable, at: int) -> int:
-        """Copies the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
+        """Copy the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
 
         VIEW_MORE: the group at `consumed` goes on behind `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for
         here, or no group. VIEW_PLAN: it is to be told what becomes of the Table_map at `wanted`, by `add_map`; wanted -1: `mark_at` is
@@ -184,7 +184,7 @@ class MariadbCopy:
         return status
 
     def measure(self, p: Bytes, r: int, stop: int) -> int:
-        """Looks at the group at r: its end, size in the view without its GTID event, whether it is plain."""
+        """Look at the group at r: its end, size in the view without its GTID event, whether it is plain."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         out_trailer = CHECKSUM_SIZE if self.out_checksum else 0
         at = r
@@ -224,7 +224,7 @@ class MariadbCopy:
                 return VIEW_GROUP
 
     def read_head(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the Gtid event with its body in p[a:end] is of a plain group, and the next of its domain."""
+        """Return whether the Gtid event with its body in p[a:end] is of a plain group, and the next of its domain."""
         if end < a + MARIADB_GTID_SIZE:
             return False
         flags = p[a + MARIADB_GTID_FLAGS_AT]
@@ -276,7 +276,7 @@ class MariadbCopy:
         return -1
 
     def is_whole_behind(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the rows behind the change, of the event with its body in p[a:end], have all columns."""
+        """Return whether the rows behind the change, of the event with its body in p[a:end], have all columns."""
         if end < a + 9 or p[a + 8] > 250:
             return False
         columns = p[a + 8]
@@ -290,7 +290,7 @@ class MariadbCopy:
         return True
 
     def is_commit(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the Query with its body in p[a:end] is COMMIT, without an error."""
+        """Return whether the Query with its body in p[a:end] is COMMIT, without an error."""
         if end < a + QUERY_POST + 7 or load16(p, a + QUERY_ERROR_AT) != 0:
             return False
         text = a + QUERY_POST + load16(p, a + QUERY_STATUS_LENGTH_AT) + p[a + QUERY_SCHEMA_LENGTH_AT] + 1
@@ -305,8 +305,9 @@ class MariadbCopy:
         )
 
     def find_map(self, p: Bytes, start: int, end: int) -> bool:
-        """Whether something is known of the Table_map with p[start:end] behind its table's id; then what it becomes is at `made_at`,
-        `made_length` bytes, -1: the group is not for here."""
+        """Return whether something is known of the Table_map with p[start:end] behind its table's id; then what it becomes is
+        at `made_at`, `made_length` bytes, -1: the group is not for here.
+        """
         hashed = 2166136261
         for i in range(start, end):
             hashed = ((hashed ^ p[i]) * 16777619) & U32_MAX

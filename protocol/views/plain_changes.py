@@ -26,7 +26,7 @@ def skip_lead(p: Bytes, at: int, end: int) -> int:
 
 
 def is_change(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says."""
+    """Return whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says."""
     n = 0
     if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
         n = 6
@@ -41,7 +41,7 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
 
 
 def names_mysql(p: Bytes, at: int, end: int) -> bool:
-    """Whether `mysql` stands in the first bytes of the text in p[at:end], in any case: it may be of accounts."""
+    """Return whether `mysql` stands in the first bytes of the text in p[at:end], in any case: it may be of accounts."""
     stop = at + 128
     if stop > end:
         stop = end
@@ -66,7 +66,7 @@ def skip_blanks(p: Bytes, at: int, end: int) -> int:
 
 
 def is_identifier(c: int) -> bool:
-    """Whether a byte is of a name in ASCII that is not quoted."""
+    """Return whether a byte is of a name in ASCII that is not quoted."""
     return 97 <= c | 32 <= 122 or 48 <= c <= 57 or c == 95 or c == 36
 
 
@@ -81,7 +81,7 @@ def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
 
 
 def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the letters stand anywhere in the text, in any case."""
+    """Return whether the letters stand anywhere in the text, in any case."""
     first = word[0]
     stop = end - count
     while at <= stop:

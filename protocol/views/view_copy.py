@@ -43,7 +43,7 @@ native_setup()
 
 
 def is_group(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return (
         kind == K_QUERY
         or kind == K_QUERY_COMPRESSED
@@ -221,7 +221,7 @@ class ViewCopy:
     # ---- groups that are whole in a buffer ----
 
     def copy(self, src: Bytes, start: int, stop: int, dst: Writable, at: int) -> int:
-        """Copies the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
+        """Copy the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
 
         VIEW_MORE: the group at `consumed` goes on behind `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for
         here. VIEW_CONTROL: what is there stands between groups, one event. VIEW_CUT: it has no end; another begins at
@@ -297,7 +297,7 @@ class ViewCopy:
         return is_anew
 
     def take_group(self, src: Bytes, start: int, stop: int) -> int:
-        """Looks at the rows of the group in src[start:stop], which is whole and is not for `copy`: what it must wait for. VIEW_GROUP;
+        """Look at the rows of the group in src[start:stop], which is whole and is not for `copy`: what it must wait for. VIEW_GROUP;
         VIEW_PLAN: the plan of a table is wanted, then it is to be called again. Raises: IndexError for a bad range."""
         if start < 0 or stop <= start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
@@ -309,7 +309,7 @@ class ViewCopy:
         return status
 
     def measure(self, p: Bytes, r: int, stop: int) -> int:
-        """Looks at the group at r: its end, size in the view, whether it is plain."""
+        """Look at the group at r: its end, size in the view, whether it is plain."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         at = r
         first = True
@@ -374,7 +374,7 @@ class ViewCopy:
         return SET_TAKEN
 
     def is_of_uuid(self, p: Bytes, at: int) -> bool:
-        """Whether the Gtid event at `at` has the uuid of assigned numbers."""
+        """Return whether the Gtid event at `at` has the uuid of assigned numbers."""
         for i in range(16):
             if p[at + HEADER_SIZE + GTID_UUID_AT + i] != self.uuid[i]:
                 return False
@@ -411,7 +411,7 @@ class ViewCopy:
         self.mapped = -1
 
     def is_wanted(self, p: Bytes, at: int, text: int, end: int) -> bool:
-        """Whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
+        """Return whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         if not self.watches or load32(p, at + EVENT_SIZE_AT) - trailer > end - at:
             return True
@@ -426,8 +426,9 @@ class ViewCopy:
         return self.watched_there and self.statements > 1
 
     def is_wanted_map(self, p: Bytes, at: int, available: int) -> bool:
-        """Whether a rule must see the group for the Table_map event at `at`: the group changes that table and others, and one of them
-        is watched, as tables in transactions with more than one statement are."""
+        """Return whether a rule must see the group for the Table_map event at `at`: the group changes that table and others,
+        and one of them is watched, as tables in transactions with more than one statement are.
+        """
         start = at + HEADER_SIZE + (6 if self.inference.post_length[TABLE_MAP_EVENT] == 6 else 8)
         name = start + 1 + p[start] + 1
         if name >= at + available or name + 1 + p[name] > at + available:
@@ -452,7 +453,7 @@ class ViewCopy:
         return self.watched_there and self.statements > 1
 
     def is_wanted_removal(self, p: Bytes, at: int, text: int, end: int) -> bool:
-        """Whether a rule must see the group for its statement in p[text:end], a plain change, of the event at `at`."""
+        """Return whether a rule must see the group for its statement in p[text:end], a plain change, of the event at `at`."""
         removal = removal_of(p, text, end)
         if removal == 0:
             return False
@@ -687,7 +688,7 @@ class ViewCopy:
         return count
 
     def is_old_rows(self, t: int) -> bool:
-        """Whether an event is of version 1 of row events."""
+        """Return whether an event is of version 1 of row events."""
         return WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT
 
     def insert(self, d: Writable, o: int, t: int) -> int:
@@ -757,7 +758,7 @@ class ViewCopy:
         return a
 
     def gtid(self, dst: Writable, at: int, rest: int, timestamp: int, server_id: int) -> int:
-        """Puts the GTID event of a group of `rest` bytes into dst[at:], by the policy and with the next number; returns where
+        """Put the GTID event of a group of `rest` bytes into dst[at:], by the policy and with the next number; returns where
         it ends. timestamp: of the commit, seconds. Raises IndexError where VIEW_LONGEST_GTID bytes have no room."""
         if at < 0 or at + VIEW_LONGEST_GTID > len(dst):
             raise IndexError(f"no room for a GTID event at {at} of {len(dst)} bytes")
@@ -856,7 +857,7 @@ class ViewCopy:
         return available
 
     def emit(self, src: Bytes, start: int, stop: int, dst: Writable, at: int, begins: bool, end: int) -> int:
-        """Copies the events in src[start:stop] to dst[at:], as far as it can; the first bytes are an event's.
+        """Copy the events in src[start:stop] to dst[at:], as far as it can; the first bytes are an event's.
 
         begins: the first event is the group's first. end: where the group's last event ends, as an index of src; it may be
         behind `stop`. Returns VIEW_MORE, VIEW_ROOM, BAD_LENGTH or BAD_CRC.

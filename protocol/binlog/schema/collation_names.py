@@ -27,7 +27,7 @@ _BY_NUMBER: Final = {number: f"{charset}_{name}_ci" for charset, (number, name) 
 
 
 def compiled_collation(charset: str) -> str:
-    """The collation that a character set (`utf8`, not `utf8mb3`) has in servers that nobody set up otherwise, those of utf8mb4
+    """Return the collation that a character set (`utf8`, not `utf8mb3`) has in servers that nobody set up otherwise, those of utf8mb4
     before MySQL 8.0; empty: not known.
     """
     if charset == "binary":
@@ -36,10 +36,10 @@ def compiled_collation(charset: str) -> str:
 
 
 def collation_of_number(number: int) -> str:
-    """The name of the collation with this number, of the more usual ones; empty: not known."""
+    """Return the name of the collation with this number, of the more usual ones; empty: not known."""
     return _BY_NUMBER.get(number, "")
 
 
 def plain_collation(name: str) -> str:
-    """A collation's name with `utf8` where a server says `utf8mb3`, in lower case."""
+    """Return a collation's name with `utf8` where a server says `utf8mb3`, in lower case."""
     return name.lower().replace("utf8mb3_", "utf8_")

@@ -137,19 +137,19 @@ _BY_COLLATION: Final = {
 
 
 def charset_of_column(collation: int) -> str | None:
-    """The character set that a collation's number means; None for one that no server had."""
+    """Return the character set that a collation's number means; None for one that no server had."""
     return _BY_COLLATION.get(collation)
 
 
 def collation_of_charset(charset: str) -> int | None:
-    """A collation's number that stands for the character set of this name (`utf8mb3` is `utf8`); None: not known."""
+    """Return a collation's number that stands for the character set of this name (`utf8mb3` is `utf8`); None: not known."""
     name = charset.lower()
     spans = _COLLATIONS.get("utf8" if name == "utf8mb3" else name)
     return None if spans is None else spans[0][0]
 
 
 def characters(charset: str) -> list[int] | None:
-    """The code point of each of the 256 bytes, 0xFFFD where there is none; None: no set of one byte a character."""
+    """Return the code point of each of the 256 bytes, 0xFFFD where there is none; None: no set of one byte a character."""
     if charset not in _SINGLE_BYTE:
         return None
     codec, differences = _SINGLE_BYTE[charset]

@@ -39,7 +39,7 @@ class DescribedColumn:
 
 
 def encode_columns(columns: Sequence[ColumnDescription]) -> bytes:
-    """Packs descriptions, all columns of a table in its order.
+    """Pack descriptions, all columns of a table in its order.
 
     Layout: count packed, then for each: strings (length packed, bytes) name, `native`, character set or nothing |
     unsigned u8 | count of texts packed, strings. All in UTF-8.
@@ -69,12 +69,12 @@ def decode_columns(packed: bytes) -> list[DescribedColumn]:
 
 
 def column_texts(column_type: str) -> list[str]:
-    """The texts of an ENUM or SET, out of its type."""
+    """Return the texts of an ENUM or SET, out of its type."""
     return [_unquoted(text) for text in _TEXT.findall(column_type)]
 
 
 def _unquoted(text: str) -> str:
-    """An ENUM's or SET's text without what information_schema escapes."""
+    """Return an ENUM's or SET's text without what information_schema escapes."""
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[0], match[0][1]), text)
 
 

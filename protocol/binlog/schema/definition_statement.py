@@ -39,7 +39,7 @@ _DEFINES: Final = re.compile(BEFORE_VERB + rb"(?:create|alter|drop|rename)\b", r
 
 
 def begins_definition(text: bytes) -> bool:
-    """Whether a statement begins as one that defines something."""
+    """Return whether a statement begins as one that defines something."""
     return _DEFINES.match(text) is not None
 
 
@@ -63,7 +63,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
 
 
 def defines(event: bytes, post_length: int, checksum: bool) -> bool:
-    """Whether a Query event, compressed or not, may define something; also where that cannot be told."""
+    """Return whether a Query event, compressed or not, may define something; also where that cannot be told."""
     try:
         return begins_definition(_beginning(event, post_length, checksum, _BEGINNING))
     except ProtocolError:

@@ -53,7 +53,7 @@ class TableColumns:
 
 
 def described_columns(table: TableMap, mariadb: bool) -> TableColumns:
-    """The columns with all that the event says of them. Raises: Malformed where the types are cut.
+    """Return the columns with all that the event says of them. Raises: Malformed where the types are cut.
 
     Source: MySQL 9.7 `Table_map_event`, MariaDB 11.8 `Table_map_log_event::Optional_metadata_fields`.
     """
@@ -71,7 +71,7 @@ def _meaning(column: MapColumn) -> tuple[int, tuple[int, int]]:
 
 
 def _describe(columns: list[TableColumn], fields: Iterator[MetadataField], character: frozenset[int]) -> None:
-    """Fills in what the optional metadata tell. Raises: Malformed."""
+    """Fill in what the optional metadata tell. Raises: Malformed."""
     texts = [column for column in columns if column.type in character]
     choices = [column for column in columns if column.type in CHOICES]
     for kind, data in fields:

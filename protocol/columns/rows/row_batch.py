@@ -189,7 +189,7 @@ class RowBatch(ColumnBatch):
             self.plan_names[PLAN_NAMES * i] = -1
 
     def reserve_plan(self, number: int) -> None:
-        """Makes room for the numbers of the names of plans up to this one: schema i32, -1 where the batch has none, table, shape."""
+        """Make room for the numbers of the names of plans up to this one: schema i32, -1 where the batch has none, table, shape."""
         if number >= self.plan_room:
             more = 2 * (number + 1) - self.plan_room
             self.plan_bytes = self.plan_bytes + b"\xff" * (4 * PLAN_NAMES * more)

@@ -100,7 +100,7 @@ class RowColumns(GroupReader):
         return status
 
     def resolve(self, status: int) -> bool:
-        """Does what a walk stopped for; False: the owner is asked."""
+        """Do what a walk stopped for; False: the owner is asked."""
         if status != PLAN:
             self.make_room()
             return True
@@ -207,7 +207,7 @@ class RowColumns(GroupReader):
         return status
 
     def begin_rows(self, p: Bytes, at: int, stop: int, t: int) -> bool:
-        """Reads the rows event up to its rows, if that was not done before; False: they cannot be read."""
+        """Read the rows event up to its rows, if that was not done before; False: they cannot be read."""
         if self.writer.begun:
             self.tables.stand_in(p)
             return True
@@ -223,7 +223,7 @@ class RowColumns(GroupReader):
         return True
 
     def wants(self, operation: int) -> bool:
-        """Whether the filter lets rows of the event through."""
+        """Return whether the filter lets rows of the event through."""
         if self.event.time < self.time_from or self.event.time > self.time_to:
             return False
         if operation == OPERATION_INSERT:

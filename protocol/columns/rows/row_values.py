@@ -102,7 +102,7 @@ class RowValues:
         self.padded = bytes_of(self.padded_bytes)
 
     def enter_image(self, columns: ImageColumns, start: int, stop: int) -> bool:
-        """Puts `cursor` behind the bits for NULL of the image at `start`; False: they pass `stop`."""
+        """Put `cursor` behind the bits for NULL of the image at `start`; False: they pass `stop`."""
         start += (columns.present + 7) >> 3
         if start > stop:
             return False
@@ -112,7 +112,7 @@ class RowValues:
     def put_image(
         self, column: TextColumn, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
     ) -> int:
-        """Writes the image at p[start:], of `columns`, as an object behind what the text column has; returns where it ends there.
+        """Write the image at p[start:], of `columns`, as an object behind what the text column has; returns where it ends there.
 
         `cursor` is behind the image. `partial`: where the bits are that tell which JSON columns are given as differences; -1:
         nowhere. NO_ROOM; IMAGE_MALFORMED: it passes `stop`; IMAGE_UNKNOWN_TYPE.

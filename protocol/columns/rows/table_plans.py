@@ -86,7 +86,7 @@ class ColumnPlans:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all plans."""
+        """Forget all plans."""
         self.count = 0
         self.column_count = 0
         self.text_count = 0
@@ -108,7 +108,7 @@ class ColumnPlans:
     def add(
         self, columns: Sequence[TableColumn], widths: bytes, described: Sequence[DescribedColumn] | None, named_by: int
     ) -> int:
-        """Makes a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None;
+        """Make a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None;
         `named_by`: who described them.
         """
         numbers: list[int] = []
@@ -267,7 +267,7 @@ class RowTables:
         self.numbers = {}
 
     def are_too_many(self) -> bool:
-        """Whether they should be forgotten when no transaction needs them."""
+        """Return whether they should be forgotten when no transaction needs them."""
         return self.plans.count > MOST_PLANS or self.plans.arena_used > MOST_ARENA
 
     def make_plan(self) -> bool:
@@ -301,14 +301,14 @@ class RowTables:
         return False
 
     def describe(self, description: bytes, named_by: int) -> bool:
-        """Answers what was asked. False: it has not as many columns as the Table_map, so none is used. Raises: Malformed."""
+        """Answer what was asked. False: it has not as many columns as the Table_map, so none is used. Raises: Malformed."""
         columns = decode_columns(description)
         fits = len(columns) == len(self.columns)
         self.add_plan(columns if fits else None, named_by)
         return fits
 
     def add_plan(self, described: Sequence[DescribedColumn] | None, named_by: int) -> None:
-        """Makes the plan, with what is `described` or None."""
+        """Make the plan, with what is `described` or None."""
         number = self.plans.add(self.columns, self.widths, described, named_by)
         self.numbers[self.key] = number
         self.tables.slots[self.slot + SLOT_MARK] = number

@@ -51,7 +51,7 @@ class JsonBinary:
         return at + 1
 
     def is_ambiguous(self, p: Bytes, start: int, stop: int) -> bool:
-        """Whether the document is null, or an object whose one key is "base64" or begins with $."""
+        """Return whether the document is null, or an object whose one key is "base64" or begins with $."""
         if start == stop:
             return True
         t = p[start]

@@ -53,20 +53,20 @@ class Statement:
             raise empty_query()
 
     def source(self, tokens: Sequence[Token]) -> str:
-        """The statement's own spelling of these tokens."""
+        """Return the statement's own spelling of these tokens."""
         return self.text[tokens[0].start : tokens[-1].stop] if tokens else ""
 
     def refuse(self, tokens: Sequence[Token]) -> StatementRefused:
-        """The error for a statement that is not understood from these tokens on; without any, at its end."""
+        """Return the error for a statement that is not understood from these tokens on; without any, at its end."""
         return not_understood(self.text, tokens[0].start if tokens else len(self.text))
 
     def refuse_after(self, token: Token) -> StatementRefused:
-        """The error for a statement in which something else should follow this token."""
+        """Return the error for a statement in which something else should follow this token."""
         following = [other for other in self.tokens if other.start >= token.stop]
         return self.refuse(following)
 
     def evaluate(self, tokens: Sequence[Token], depth: int = 0) -> Typed:
-        """The value of an expression: constants, variables, functions of such, and comparisons of two of them."""
+        """Return the value of an expression: constants, variables, functions of such, and comparisons of two of them."""
         if not tokens or depth > _MAX_DEPTH:
             raise self.refuse(tokens)
         self.session.effort.spend(_STEPS_A_LOOK * len(tokens))
@@ -118,7 +118,7 @@ class Statement:
         raise self.refuse((token,))
 
     def _number(self, token: Token, sign: str = "") -> Typed:
-        """A number as it is written; hexadecimal ones that are no integer stay as they are. Raises: StatementRefused for
+        """Return a number as it is written; hexadecimal ones that are no integer stay as they are. Raises: StatementRefused for
         one with more decimals than a server's numbers have."""
         spelled = sign + token.text
         value = number(spelled)
@@ -152,7 +152,7 @@ class Statement:
         return function.answer(FunctionCall(self.session, self.now_s, arguments))
 
     def _spend_on(self, arguments: Sequence[Typed]) -> None:
-        """Counts the work on texts that are looked at, and perhaps copied."""
+        """Count the work on texts that are looked at, and perhaps copied."""
         self.session.effort.spend_on_text(
             sum(len(argument.value) for argument in arguments if isinstance(argument.value, str))
         )
@@ -172,7 +172,7 @@ class Statement:
         return values.text(text[:length], characters=length)
 
     def _comparisons(self, tokens: Sequence[Token]) -> list[tuple[int, str, int]]:
-        """The last comparison outside of parentheses: where, which, and how many tokens it takes. At most one."""
+        """Return the last comparison outside of parentheses: where, which, and how many tokens it takes. At most one."""
         depth = 0
         found: list[tuple[int, str, int]] = []
         for index, token in enumerate(tokens):
@@ -189,7 +189,7 @@ class Statement:
         return found[-1:]
 
     def split(self, tokens: Sequence[Token]) -> list[Sequence[Token]]:
-        """The parts between the commas that are in no parentheses. Raises: StatementRefused beyond 64 of them."""
+        """Return the parts between the commas that are in no parentheses. Raises: StatementRefused beyond 64 of them."""
         parts: list[Sequence[Token]] = []
         depth = 0
         start = 0
@@ -208,7 +208,7 @@ class Statement:
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the parenthesis that closes the one at `opening`; 0 when none does."""
+    """Return the index of the parenthesis that closes the one at `opening`; 0 when none does."""
     depth = 0
     for index in range(opening, len(tokens)):
         depth += tokens[index].is_symbol("(") - tokens[index].is_symbol(")")
@@ -231,7 +231,7 @@ def _compare(operator: str, left: Typed, right: Typed) -> bool | None:
 
 
 def number(text: str) -> Value:
-    """The value of a number; its text where that is no integer."""
+    """Return the value of a number; its text where that is no integer."""
     digits = text.removeprefix("-")
     if digits[:2] in ("0x", "0X"):
         return int(text, 16) if len(text) <= 18 else text

@@ -50,7 +50,7 @@ def unix_time(literal: str, zone: timezone = UTC) -> float | None:
 
 
 def as_text(value: Value) -> str:
-    """A value inside of a text."""
+    """Return a value inside of a text."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
@@ -211,7 +211,7 @@ def _uuid(call: FunctionCall) -> Typed:
 
 
 def _gtid_sets(call: FunctionCall) -> tuple[GtidSet, GtidSet] | None:
-    """The two sets; None if one of them is NULL. Raises: StatementRefused (1772)."""
+    """Return the two sets; None if one of them is NULL. Raises: StatementRefused (1772)."""
     if any(argument.is_null for argument in call.arguments):
         return None
     sets = []

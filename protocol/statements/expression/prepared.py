@@ -58,7 +58,7 @@ class PreparedStatements:
         """What they take in memory."""
 
     def prepare(self, text: str, facts: SourceFacts, encoding: TextEncoding, status: int) -> list[bytes]:
-        """Keeps a statement: the payloads of the answer. Raises: StatementRefused (1064, 1461)."""
+        """Keep a statement: the payloads of the answer. Raises: StatementRefused (1064, 1461)."""
         if len(self._statements) >= MOST_STATEMENTS:
             raise StatementRefused(
                 ErrorCode.ER_MAX_PREPARED_STMT_COUNT_REACHED,
@@ -76,7 +76,7 @@ class PreparedStatements:
         return payloads
 
     def execute(self, body: bytes, encoding: TextEncoding) -> str:
-        """The text of COM_STMT_EXECUTE's statement with its values. Raises: StatementRefused (1243, 1295, 1210)."""
+        """Return the text of COM_STMT_EXECUTE's statement with its values. Raises: StatementRefused (1243, 1295, 1210)."""
         statement = self._statement(body, "COM_STMT_EXECUTE")
         check_size(body)
         if statement.has_long_data:
@@ -152,7 +152,7 @@ def _values(statement: _Prepared, body: bytes, encoding: TextEncoding) -> list[s
 
 
 def _literal(cursor: Cursor, kind: int, is_unsigned: bool, encoding: TextEncoding) -> str:
-    """A value as it is written in a statement."""
+    """Return a value as it is written in a statement."""
     if kind in _INTEGERS:
         code = _INTEGERS[kind].upper() if is_unsigned else _INTEGERS[kind]
         layout = "<" + code

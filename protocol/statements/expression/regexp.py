@@ -65,7 +65,7 @@ class Regexp:
 
     @classmethod
     def of(cls, pattern: str) -> "Regexp":
-        """The same for the same pattern. Raises: RegexpRefused."""
+        """Return the same for the same pattern. Raises: RegexpRefused."""
         return _of(pattern)
 
     def _add(self, state: _State) -> int:
@@ -98,7 +98,7 @@ class RegexpSearch:
         self._ways = 0
 
     def is_in(self, text: str) -> bool:
-        """Whether some part of the text fits; of a text of more than 4,096 characters its beginning is looked at."""
+        """Return whether some part of the text fits; of a text of more than 4,096 characters its beginning is looked at."""
         text = text[:_MOST_TEXT].lower()
         self._spend(len(text) + 2)
         if not text:

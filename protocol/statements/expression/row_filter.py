@@ -27,7 +27,7 @@ class RowFilter:
     alternatives: tuple[tuple[Condition, ...], ...] = ((),)
 
     def search(self, effort: Effort) -> "RowSearch":
-        """Finds them. `effort`: of the statement."""
+        """Find them. `effort`: of the statement."""
         return RowSearch(self, effort)
 
 
@@ -40,21 +40,21 @@ class RowSearch:
         self._regexps: dict[str, RegexpSearch] = {}
 
     def accepts(self, row: Sequence[Value]) -> bool:
-        """Whether this row is shown."""
+        """Return whether this row is shown."""
         return any(
             all(self._holds(condition, row[condition.column]) for condition in conditions)
             for conditions in self._alternatives
         )
 
     def may_accept(self, column: int, value: Value) -> bool:
-        """Whether a row with this value there may be shown, whatever its others are."""
+        """Return whether a row with this value there may be shown, whatever its others are."""
         return any(
             all(self._holds(condition, value) for condition in conditions if condition.column == column)
             for conditions in self._alternatives
         )
 
     def _holds(self, condition: Condition, value: Value) -> bool:
-        """Whether this value of its column fulfils it; NULL fulfils nothing."""
+        """Return whether this value of its column fulfils it; NULL fulfils nothing."""
         if value is None:
             return False
         text, pattern = str(value), condition.texts[0]

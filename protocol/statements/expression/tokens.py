@@ -17,7 +17,7 @@ _MOST_BYTES_OF_A_CHARACTER: Final = 4
 
 
 def check_size(text: bytes) -> None:
-    """Refuses what has more characters than a statement may have, before it is decoded. Raises: StatementRefused (1064)."""
+    """Refuse what has more characters than a statement may have, before it is decoded. Raises: StatementRefused (1064)."""
     if len(text) > _MOST_BYTES_OF_A_CHARACTER * MAX_CHARACTERS:
         raise too_long(f"{len(text)} bytes, at most {MAX_CHARACTERS} characters")
 
@@ -44,20 +44,20 @@ class Token(NamedTuple):
     scope: str = ""
 
     def is_word(self, *words: str) -> bool:
-        """Whether this is one of these keywords, in any case."""
+        """Return whether this is one of these keywords, in any case."""
         return self.kind is Kind.WORD and self.text.upper() in words
 
     def is_name(self, name: str) -> bool:
-        """Whether this is that identifier, in any case, quoted or not."""
+        """Return whether this is that identifier, in any case, quoted or not."""
         return self.kind in (Kind.WORD, Kind.NAME) and self.text.upper() == name
 
     @property
     def is_text(self) -> bool:
-        """Whether this is a string."""
+        """True if this is a string."""
         return self.kind is Kind.STRING
 
     def is_symbol(self, *symbols: str) -> bool:
-        """Whether this is one of these symbols."""
+        """Return whether this is one of these symbols."""
         return self.kind is Kind.SYMBOL and self.text in symbols
 
 
@@ -119,7 +119,7 @@ def placeholders(statement: str, facts: SourceFacts | None = None) -> tuple[int,
 
 
 def _of_clients(statement: str, found: list[SqlToken]) -> Iterator[Token]:
-    """The same tokens with variables and := as one each. Raises: StatementRefused for a sign that clients may not write."""
+    """Return the same tokens with variables and := as one each. Raises: StatementRefused for a sign that clients may not write."""
     at = 0
     while (token := found[at]).kind is not TokenKind.END:
         at += 1

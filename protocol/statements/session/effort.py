@@ -30,13 +30,13 @@ class Effort:
         self._left = STEPS_IN_A_THREAD if in_a_thread else STEPS_ON_THE_LOOP
 
     def spend(self, steps: int) -> None:
-        """Counts steps. Raises: TooMuchForTheLoop; in a thread StatementRefused (1104)."""
+        """Count steps. Raises: TooMuchForTheLoop; in a thread StatementRefused (1104)."""
         self._left -= steps
         if self._left < 0:
             raise self._exhausted()
 
     def spend_on_text(self, characters: int) -> None:
-        """Counts a text that is looked at from one end to the other. Raises: as `spend`."""
+        """Count a text that is looked at from one end to the other. Raises: as `spend`."""
         self.spend(characters // _CHARACTERS_A_STEP)
 
     def _exhausted(self) -> Exception:

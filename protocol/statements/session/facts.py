@@ -57,20 +57,20 @@ class SourceFacts:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether its results look as MariaDB's do."""
+        """True if its results look as MariaDB's do."""
         return self.flavour == "mariadb"
 
     @property
     def has_uca1400(self) -> bool:
-        """Whether this is a MariaDB whose default collations are the UCA 14.0.0 ones."""
+        """True if this is a MariaDB whose default collations are the UCA 14.0.0 ones."""
         return self.is_mariadb and self.version_numbers >= (11, 5)
 
     @property
     def says_utf8mb3(self) -> bool:
-        """Whether this is a server that calls the set of three bytes utf8mb3, not utf8."""
+        """True if this is a server that calls the set of three bytes utf8mb3, not utf8."""
         return self.version_numbers >= ((10, 6) if self.is_mariadb else (8, 0, 30))
 
     @property
     def is_mysql_8(self) -> bool:
-        """Whether its results look as those of MySQL 8.0 and newer do."""
+        """True if its results look as those of MySQL 8.0 and newer do."""
         return self.flavour == "mysql" and self.version_numbers >= _RENAMED_SINCE

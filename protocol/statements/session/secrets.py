@@ -30,12 +30,12 @@ _MASK: Final = "***"
 
 
 def without_secrets(text: str) -> str:
-    """A statement's beginning, as a log may show it."""
+    """Return a statement's beginning, as a log may show it."""
     return part_without_secrets(text, text)
 
 
 def part_without_secrets(part: str, statement: str) -> str:
-    """The beginning of a part of a statement: without what may be a password there, as the whole statement has it."""
+    """Return the beginning of a part of a statement: without what may be a password there, as the whole statement has it."""
     part = part[:_SHOWN_CHARACTERS]
     seen = (statement[:_LIMIT_CHARACTERS] + part).lower()
     if any(word in seen for word in _SECRET_WORDS):
@@ -44,7 +44,7 @@ def part_without_secrets(part: str, statement: str) -> str:
 
 
 def without_strings(text: str) -> str:
-    """The beginning of a statement, or of a part of it, without what its strings hold."""
+    """Return the beginning of a statement, or of a part of it, without what its strings hold."""
     return _STRING.sub("'***'", text[:_LIMIT_CHARACTERS])
 
 

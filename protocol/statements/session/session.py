@@ -20,7 +20,7 @@ _UCA1400_ON_THE_WIRE: Final = {"utf8": 192, "utf8mb4": 224}
 
 
 def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
-    """The collation that a server of this kind takes where only a set is named."""
+    """Return the collation that a server of this kind takes where only a set is named."""
     if charset.name == "utf8mb4" and facts.is_mysql_8:
         return _UTF8MB4_OF_MYSQL_8
     if facts.has_uca1400:
@@ -29,7 +29,7 @@ def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
 
 
 def has_collation(name: str, facts: SourceFacts) -> bool:
-    """Whether a server of this kind has a collation of that name."""
+    """Return whether a server of this kind has a collation of that name."""
     if "_uca1400_" in name:
         return facts.is_mariadb and facts.version_numbers >= (10, 10)
     if "_0900_" in name:

@@ -26,7 +26,7 @@ _MOST_DIGITS: Final = 20
 
 
 def of_source(name: str, otherwise: Callable[[StatementSession], Value]) -> Callable[[StatementSession], Value]:
-    """The value that the source has; `otherwise(session)`, which is of the same type, as long as it has not reported it."""
+    """Return the value that the source has; `otherwise(session)`, which is of the same type, as long as it has not reported it."""
 
     def value(session: StatementSession) -> Value:
         usual, reported = otherwise(session), session.facts.settings().get(name)

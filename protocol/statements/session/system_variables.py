@@ -29,7 +29,7 @@ class Versions(NamedTuple):
     before: Version | None = None
 
     def include(self, version: Version) -> bool:
-        """Whether this version has it."""
+        """Return whether this version has it."""
         return version >= self.since and (self.before is None or version < self.before)
 
 
@@ -57,11 +57,11 @@ class SystemVariable:
 
     @property
     def can_be_set(self) -> bool:
-        """Whether a session may have a value of its own."""
+        """True if a session may have a value of its own."""
         return self.scope != "global"
 
     def exists(self, facts: SourceFacts) -> bool:
-        """Whether a source of this flavour and version has it."""
+        """Return whether a source of this flavour and version has it."""
         versions = self.mariadb if facts.is_mariadb else self.mysql
         return versions is not None and versions.include(facts.version_numbers) and self.offered(facts)
 
@@ -347,20 +347,20 @@ OF_THE_SOURCE: Final = frozenset(("server_id", "server_uuid"))
 
 
 def check_source_known(facts: SourceFacts) -> None:
-    """Refuses what nobody knows before the source was reached. Raises: StatementRefused (1053)."""
+    """Refuse what nobody knows before the source was reached. Raises: StatementRefused (1053)."""
     if facts.unreached is not None:
         raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, facts.unreached())
 
 
 def check_mode_known(facts: SourceFacts) -> None:
-    """Refuses a GTID_MODE that nothing tells yet. Raises: StatementRefused (1053)."""
+    """Refuse a GTID_MODE that nothing tells yet. Raises: StatementRefused (1053)."""
     if not facts.gtids().is_settled:
         text = "binlog-relay has not read its directory to the end yet, and no GTIDs so far: try again"
         raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, text)
 
 
 def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
-    """The variable of that name, in any case. Raises: StatementRefused (1193) when this source would not have it."""
+    """Return the variable of that name, in any case. Raises: StatementRefused (1193) when this source would not have it."""
     variable = SYSTEM_VARIABLES.get(name.lower())
     if variable is None or not variable.exists(facts):
         raise unknown_variable(name)
@@ -402,7 +402,7 @@ def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
 
 
 def shown_value(name: str, session: StatementSession, scope: str = "") -> str:
-    """The value as SHOW VARIABLES has it: ON and OFF, and no NULL."""
+    """Return the value as SHOW VARIABLES has it: ON and OFF, and no NULL."""
     value = current_value(name, SYSTEM_VARIABLES[name], session, scope)
     if isinstance(value, bool):
         return "ON" if value else "OFF"

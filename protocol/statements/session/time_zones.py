@@ -20,7 +20,7 @@ _LATEST: Final = timedelta(hours=14)
 
 
 def time_zone(value: Value) -> timezone:
-    """The zone of this value of time_zone. Raises: StatementRefused (1298)."""
+    """Return the zone of this value of time_zone. Raises: StatementRefused (1298)."""
     text = str(value)
     if text.upper() in _NAMES_OF_UTC:
         return UTC

@@ -33,12 +33,12 @@ class Typed:
 
     @property
     def is_null(self) -> bool:
-        """Whether this is NULL."""
+        """True if this is NULL."""
         return self.value is None
 
     @property
     def is_number(self) -> bool:
-        """Whether it is compared as one."""
+        """True if it is compared as one."""
         return self.column.kind in _NUMBERS
 
     @property
@@ -58,7 +58,7 @@ class Typed:
 
 
 def null() -> Typed:
-    """The literal NULL."""
+    """Return the literal NULL."""
     return Typed(None, _number(ColumnType.NULL, 0, _BINARY))
 
 
@@ -69,7 +69,7 @@ def text(value: str | None, *, characters: int | None = None, nullable: bool = T
 
 
 def integer(facts: SourceFacts, value: int, digits: int | None = None) -> Typed:
-    """An integer that is written in the statement, or that a function makes."""
+    """Return an integer that is written in the statement, or that a function makes."""
     length = len(str(value)) if digits is None else digits
     if facts.is_mysql_8 and digits is None and value >= 0:
         length += 1  # for the sign it does not have
@@ -78,26 +78,26 @@ def integer(facts: SourceFacts, value: int, digits: int | None = None) -> Typed:
 
 
 def truth(facts: SourceFacts, value: bool | None) -> Typed:
-    """The result of a comparison."""
+    """Return the result of a comparison."""
     kind = ColumnType.LONG if facts.is_mariadb else ColumnType.LONGLONG
     flags = _BINARY if value is None else _NOT_NULL | _BINARY
     return Typed(None if value is None else int(value), _number(kind, 1, flags))
 
 
 def big_integer(value: int, digits: int = 21, flags: ColumnFlag = _NOT_NULL | _BINARY) -> Typed:
-    """A LONGLONG, whatever the value."""
+    """Return a LONGLONG, whatever the value."""
     return Typed(value, _number(ColumnType.LONGLONG, digits, flags))
 
 
 def decimal(value: str, length: int | None = None) -> Typed:
-    """A number with a decimal point, as it is written. `length`: what it may have, if not what it has."""
+    """Return a number with a decimal point, as it is written. `length`: what it may have, if not what it has."""
     decimals = len(value.partition(".")[2])
     size = len(value) + 1 if length is None else length
     return Typed(value, AnswerColumn("", ColumnType.NEWDECIMAL, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def real(value: str, decimals: int | None = None, digits: int | None = None) -> Typed:
-    """A floating-point number, as it is written."""
+    """Return a floating-point number, as it is written."""
     flags = _BINARY if decimals is not None else _NOT_NULL | _BINARY
     length = len(value) if digits is None else digits
     shown = value if decimals is not None else f"{float(value):.15g}"
@@ -108,7 +108,7 @@ def real(value: str, decimals: int | None = None, digits: int | None = None) -> 
 
 
 def moment(value: str, kind: ColumnType, length: int | None = None, decimals: int = 0) -> Typed:
-    """A date, a time, or both."""
+    """Return a date, a time, or both."""
     size = len(value) if length is None else length
     return Typed(value, AnswerColumn("", kind, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 

@@ -90,7 +90,7 @@ class _Translation:
     frames: list[_Frame] = field(default_factory=list)
 
     def translate(self, tokens: Sequence[Token], frame: _Frame) -> str:
-        """The text of tokens in which all parentheses are closed."""
+        """Return the text of tokens in which all parentheses are closed."""
         self.statement.session.effort.spend(_STEPS_A_TOKEN * len(tokens))
         self.words = []
         self.frames = [frame]
@@ -102,14 +102,14 @@ class _Translation:
         return " ".join(word for word in self.words if word)
 
     def parameter(self, value: Value) -> str:
-        """The place where this value goes."""
+        """Return the place where this value goes."""
         self.parameters.append(int(value) if isinstance(value, bool) else value)
         return f"?{len(self.parameters)}"
 
     # --- one token ----------------------------------------------------------------------------------------------------
 
     def _step(self, tokens: Sequence[Token], index: int) -> int:
-        """Takes one token, or a few; the index behind them."""
+        """Take one token, or a few; the index behind them."""
         token = tokens[index]
         if token.kind is Kind.STRING:
             self.words.append(self.parameter(token.text))
@@ -225,7 +225,7 @@ class _Translation:
     # --- tables -------------------------------------------------------------------------------------------------------
 
     def _table(self, tokens: Sequence[Token], index: int) -> int:
-        """The name of a table, with or without its schema."""
+        """Return the name of a table, with or without its schema."""
         token, frame = tokens[index], self.frames[-1]
         if token.kind is Kind.WORD and (token.text.upper() in KEYWORDS or token.text.upper() in REFUSED):
             raise self.statement.refuse(tokens[index:])
@@ -287,7 +287,7 @@ class _Translation:
         return index
 
     def _type(self, tokens: Sequence[Token], index: int) -> int:
-        """The type that a value is made; USING a character set is text."""
+        """Return the type that a value is made; USING a character set is text."""
         made = "TEXT" if tokens[index - 1].is_word("USING") else ""
         while index < len(tokens):
             token = tokens[index]
@@ -305,7 +305,7 @@ class _Translation:
 
 
 def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
-    """The SELECT whose tokens, behind that word, these are.
+    """Return the SELECT whose tokens, behind that word, these are.
 
     Raises: StatementRefused for what is not understood (1064, 1305), and for variables that do not exist (1193).
     """
@@ -341,7 +341,7 @@ def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
 
 
 def _named(statement: Statement, tokens: Sequence[Token]) -> TableName:
-    """The schema and table that rows must have, by conditions that all of them must fulfil. Readers of binlogs ask so."""
+    """Return the schema and table that rows must have, by conditions that all of them must fulfil. Readers of binlogs ask so."""
     if sum(token.is_word("SELECT") for token in statement.tokens) > 1:
         return "", ""
     if any(token.is_word("OR", "XOR", "BETWEEN", "CASE", "UNION") or token.is_symbol("|") for token in tokens):
@@ -418,7 +418,7 @@ def _number_of(expression: Sequence[Token]) -> Literal["", "integer", "decimal",
 
 
 def _closes_at_end(expression: Sequence[Token]) -> bool:
-    """Whether the parenthesis behind its first token is closed by its last one."""
+    """Return whether the parenthesis behind its first token is closed by its last one."""
     depth = 0
     for token in expression[1:-1]:
         depth += token.is_symbol("(") - token.is_symbol(")")
@@ -436,5 +436,5 @@ def _kind(tokens: Sequence[Token], index: int) -> Kind | None:
 
 
 def _quoted(name: str) -> str:
-    """A name as SQLite takes it; in back quotes it is never taken for a string."""
+    """Return a name as SQLite takes it; in back quotes it is never taken for a string."""
     return "`" + name.replace("`", "``").replace("\0", "") + "`"
