@@ -133,9 +133,7 @@ class FileSearch:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Before file `number` the source removed domains from its state (`FLUSH BINARY LOGS DELETE_DOMAIN_ID`): their groups until
-    then.
-    """
+    """Before file `number` the source removed domains from its state (`FLUSH BINARY LOGS DELETE_DOMAIN_ID`), here `forgotten`."""
 
     number: int
     forgotten: GtidList
