@@ -268,8 +268,7 @@ class SourceSide:
         return self._sequence
 
     def break_off(self, error: PeerError) -> Closed:
-        """End a connection that broke the rules, or that cannot be kept; a dump ends without an error, as no place in its stream is
-        sure to begin a packet.
+        """End a connection that broke the rules, or that cannot be kept; a dump ends without an error packet (`_break`).
 
         It may have ended meanwhile: a goodbye can come right after what broke the rules.
         """

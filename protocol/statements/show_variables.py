@@ -40,7 +40,7 @@ def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) ->
 
 
 def show_variables(statement: Statement, captured: Captured) -> Answer:
-    """Names in lower case, values as text."""
+    """Answer SHOW VARIABLES: names in lower case, values as text."""
     session = statement.session
     wanted = row_filter(statement, captured[0], ("Variable_name", "Value")).search(session.effort)
     rows: list[tuple[Value, ...]] = []

@@ -1,4 +1,4 @@
-"""What a column of a result is called: its alias, the column's own name, or the statement's spelling."""
+"""The name of a result's column: its alias, the column's own name, or the statement's spelling."""
 
 from collections.abc import Sequence
 from typing import Final
