@@ -48,7 +48,7 @@ class GtidText:
             self.put_byte(58)
 
     def put_number(self, number: int, separator: int) -> None:
-        """The number, and what separates it from the next; 0: it is the last."""
+        """Write the number, and its separator from the next; 0: it is the last."""
         self.length = put_unsigned(self.text, self.length, number)
         if separator:
             self.put_byte(separator)
