@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Which statements are plain changes of rows, of which table, by the few words that tell it."""
+"""The recognition of statements that are plain changes of rows, and of their table, by a few words."""
 
 import cython
 
@@ -10,7 +10,7 @@ if not cython.compiled:
 
 
 def skip_lead(p: Bytes, at: int, end: int) -> int:
-    """Where something else than blanks and comments stands; what stands in a comment for servers only is not looked into."""
+    """Return where blanks and comments end; the content of a comment for servers only is not read."""
     while at < end:
         c = p[at]
         if c == 32 or 9 <= c <= 13:
@@ -26,7 +26,7 @@ def skip_lead(p: Bytes, at: int, end: int) -> int:
 
 
 def is_change(p: Bytes, at: int, end: int) -> bool:
-    """Return whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says."""
+    """Return whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, by its first word."""
     n = 0
     if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
         n = 6
@@ -41,7 +41,7 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
 
 
 def names_mysql(p: Bytes, at: int, end: int) -> bool:
-    """Return whether `mysql` stands in the first bytes of the text in p[at:end], in any case: it may be of accounts."""
+    """Return whether `mysql` is in the first bytes of the text in p[at:end], in any case: it may concern accounts."""
     stop = at + 128
     if stop > end:
         stop = end
@@ -59,19 +59,19 @@ def names_mysql(p: Bytes, at: int, end: int) -> bool:
 
 
 def skip_blanks(p: Bytes, at: int, end: int) -> int:
-    """Where something else than blanks and line ends stands."""
+    """Return where blanks and line ends end."""
     while at < end and (p[at] == 32 or 9 <= p[at] <= 13):
         at += 1
     return at
 
 
 def is_identifier(c: int) -> bool:
-    """Return whether a byte is of a name in ASCII that is not quoted."""
+    """Return whether a byte is part of an unquoted name in ASCII."""
     return 97 <= c | 32 <= 122 or 48 <= c <= 57 or c == 95 or c == 36
 
 
 def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
-    """Where what follows the word and blanks begins; -1: another word is there."""
+    """Return where the text after the word and blanks begins; -1: another word is there."""
     if not has_prefix(p, at, end, word, count):
         return -1
     at += count
@@ -81,7 +81,7 @@ def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
 
 
 def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Return whether the letters stand anywhere in the text, in any case."""
+    """Return whether the letters occur anywhere in the text, in any case."""
     first = word[0]
     stop = end - count
     while at <= stop:
@@ -92,7 +92,7 @@ def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 
 def removal_of(p: Bytes, at: int, end: int) -> int:
-    """VIEW_REPLACE or VIEW_DELETE for what the statement in p[at:end], which is a plain change, is; 0: another."""
+    """Return VIEW_REPLACE or VIEW_DELETE if the statement in p[at:end], which is a plain change, is one; 0: another."""
     at = skip_lead(p, at, end)
     if at >= end:
         return 0
@@ -100,9 +100,10 @@ def removal_of(p: Bytes, at: int, end: int) -> int:
 
 
 def simple_target(p: Bytes, at: int, end: int) -> int:
-    """A number below VIEW_WATCHED for the table that the INSERT, REPLACE, UPDATE or DELETE in p[at:end] changes; -1: it may be
-    about several tables, or its outcome may hang on the order of rows or on an engine's full-text search, or it is written in an
-    uncommon way.
+    """Return a number below VIEW_WATCHED for the table that the INSERT, REPLACE, UPDATE or DELETE in p[at:end] changes.
+
+    -1: it may concern several tables, or its result may depend on the order of rows or on an engine's full-text search, or it is
+    written in an uncommon way.
 
     FNV-1a over the last part of the table's name, in lower case.
     """
@@ -165,7 +166,7 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
     if inserts:
         if at >= end:
             return -1
-        # Behind something else the name was none: INSERT DELAYED INTO t.
+        # Before anything else the name was none: INSERT DELAYED INTO t.
         if p[at] != 40 and not (has_prefix(p, at, end, b"value", 5) or behind_word(p, at, end, b"set", 3) >= 0):
             return -1
     else:
