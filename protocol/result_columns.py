@@ -41,7 +41,7 @@ _NULLABLE: Final = ColumnFlag(0)
 class AnswerColumn:
     """One column's definition.
 
-    `length`: in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.
+    `length` is in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.
     """
 
     name: str

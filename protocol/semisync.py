@@ -16,14 +16,14 @@ from protocol.wire import Cursor
 
 MAGIC: Final = 0xEF
 PREFIX: Final = bytes((0, MAGIC, 0))
-"""Before an event that asks for nothing; its last byte is the flag."""
+"""The bytes before an event that asks for nothing; the last one is the flag."""
 MAX_ACKNOWLEDGEMENT_BYTES: Final = 1 + 8 + 512
 # MySQL 8.0.26 and later set the first, all before it and MariaDB the second; the versions between set both.
 _VARIABLES: Final = ("rpl_semi_sync_replica", "rpl_semi_sync_slave")
 
 
 def wants_semi_sync(user_variables: Mapping[str, Value]) -> bool:
-    """Return whether a replica said that it acknowledges transactions."""
+    """Return whether a replica announced that it acknowledges transactions."""
     return any(str(user_variables.get(name) or 0) != "0" for name in _VARIABLES)
 
 

@@ -1,4 +1,4 @@
-"""Row events of every version: which table, and whether the statement ends here. Row values are not decoded."""
+"""Row events of every version: their table, and whether the statement ends there. Row values are not decoded."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,8 +37,8 @@ class RowsEvent:
 def decode_rows_event(body: bytes, event_type: int, format: FormatDescription) -> RowsEvent:
     """Decode the head of a row event, a type of ROWS_EVENTS.
 
-    Layout: table_id u48 (u32 where the post header has 6 bytes) | flags u16 | where the post header has 10 bytes:
-    extra size u16 that counts itself, extra data | column count packed | bitmaps and rows (not read).
+    Layout: table_id u48 (u32 if the post header has 6 bytes) | flags u16 | if the post header has 10 bytes: extra size u16 that
+    counts itself, extra data | column count packed | bitmaps and rows (not read).
     Raises: Truncated; Malformed for an extra size below 2.
     """
     fields = Fields(body)

@@ -1,4 +1,4 @@
-"""Rows_query (MySQL) and Annotate_rows (MariaDB): the statement behind row events, for readers."""
+"""Rows_query (MySQL) and Annotate_rows (MariaDB): the statement of the row events that follow, for readers."""
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields

@@ -1,4 +1,4 @@
-"""Which tables a statement that defines something may be about, without understanding the statement."""
+"""The tables that a defining statement may concern, without understanding the statement."""
 
 from typing import Final
 
@@ -12,10 +12,10 @@ _NAMES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER)
 
 
 def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
-    """Lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
+    """Return lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
 
-    Words in parentheses are left out: columns, and the tables that foreign keys name. None: it may be about any table
-    (it is not UTF-8, not SQL, or too long to tell).
+    Words in parentheses are omitted: columns, and the tables that foreign keys name. None: it may concern any table (it is not UTF-8,
+    not SQL, or too long to decide).
     """
     if len(text) > _MOST_BYTES:
         return None
