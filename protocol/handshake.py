@@ -66,10 +66,10 @@ def greeting_payload(
 def login_payload(
     user: bytes, plugin: str, auth: bytes, offered: int, head: bytes, attributes: Mapping[str, str]
 ) -> bytes:
-    """Return a client's answer to a greeting. `head` is `login_head`'s; `offered` are the server's capabilities, which decide the
-    fields.
+    """Return a client's answer to a greeting. `head` is `login_head`'s; `offered` are the server's capabilities.
 
     Layout: head 32 bytes | user NUL | auth lenenc or short | [plugin NUL] | [attributes: total lenenc, then pairs of lenenc strings]
+    The fields are those of the offered capabilities.
     """
     payload = head + user + b"\0"
     payload += lenenc_bytes(auth) if offered & Capability.PLUGIN_AUTH_LENENC else bytes((len(auth),)) + auth

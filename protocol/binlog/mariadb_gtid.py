@@ -54,7 +54,7 @@ class MariadbGtid:
 
     @property
     def flag_names(self) -> list[str]:
-        """Return the names of the flags for the kind of group."""
+        """The names of the flags for the kind of group."""
         return [name for bit, name in _FLAG_NAMES.items() if self.flags & bit]
 
 

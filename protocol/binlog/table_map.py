@@ -277,9 +277,9 @@ def packed_texts(value: bytes, count: int, at: int = 0) -> tuple[list[bytes], in
 
 
 def default_charset(value: bytes, count: int) -> tuple[int, list[tuple[int, int]]]:
-    """Decode DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET of `count` columns: the commonest collation, and the other columns, from
-    0, with their collations. Raises: Truncated, Malformed.
+    """Decode DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET of `count` columns.
 
+    The result is the commonest collation, and the other columns, from 0, with their collations. Raises: Truncated, Malformed.
     Layout: the collation packed; then pairs: the column packed, its collation packed.
     """
     fields = Fields(value)

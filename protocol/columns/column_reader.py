@@ -89,9 +89,9 @@ class EventFacts:
 
 
 class ColumnReader:
-    """Takes events one by one: notes which transaction an event is in, then calls `take_event` until nothing stops it. Events of
-    types that are not in `takes` are only noted, unless they have a defect.
+    """Takes events one by one: notes which transaction an event is in, then calls `take_event` until nothing stops it.
 
+    Events of types that are not in `takes` are only noted, unless they have a defect.
     It asks for packed data in an event: buf[open_start:open_stop] must be unpacked and given back with `opened`, for a payload with
     `opened_events` and at last `payload_done`; or with `not_opened`, if that is impossible.
 

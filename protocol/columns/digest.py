@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The kind of a statement, by its first word, and its digest text: the statement without literals, blanks and comments, so that equal
-work looks equal.
+"""The kind of a statement, by its first word, and its digest text, which is equal for equal work.
 
-Numbers and strings become ?, lists of them ..., and a row or group that is repeated after a comma is omitted. A date with zero parts
-remains visible, since servers differ over it. The content of version comments is part of the statement.
+The digest text omits literals, blanks and comments. Numbers and strings become ?, lists of them ..., and a row or group that is
+repeated after a comma is omitted. A date with zero parts remains visible, since servers differ over it. The content of version
+comments is part of the statement.
 """
 
 import cython

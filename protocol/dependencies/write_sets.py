@@ -242,10 +242,9 @@ class WriteSets:
     # ---- its events ----
 
     def take(self, src: Bytes, start: int, stop: int, post: int) -> int:
-        """Take a Table_map or rows event in src[start:stop], without checksum: SET_TAKEN or SET_PLAN. Raises: IndexError for a bad
-        range.
+        """Take a Table_map or rows event in src[start:stop], without checksum: SET_TAKEN or SET_PLAN.
 
-        `post` is its post-header's length in the format description.
+        `post` is its post-header's length in the format description. Raises: IndexError for a bad range.
         """
         if start < 0 or stop > len(src) or stop - start < HEADER_SIZE:
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes, or less than a header")
@@ -470,7 +469,7 @@ class WriteSets:
         return rewritten
 
     def key_state(self, p: Bytes, at: int) -> int:
-        """Return STATE_KNOWN: `key_number` is the number of the key's value in the image; STATE_NULL: a part of it is NULL; or
+        """Return STATE_KNOWN, with the number of the key's value in the image in `key_number`, STATE_NULL for a part that is NULL, or
         STATE_UNKNOWN.
 
         `key_untold`: a part is not in the image, and would be if an update changed it: this excludes a virtual column.

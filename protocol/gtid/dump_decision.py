@@ -27,7 +27,7 @@ _NOTHING = GtidSet()
 
 @dataclass(frozen=True, slots=True)
 class SourceHoldings:
-    """What the source itself contains: MySQL's executed set, or the state of MariaDB's binlog."""
+    """The transactions of the source itself: MySQL's executed set, or the state of MariaDB's binlog."""
 
     gtids: GtidSet | GtidList
 

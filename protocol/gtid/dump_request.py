@@ -16,10 +16,10 @@ _LONGEST_HEAD_BYTES: Final = 2 + 4 + 4 + _MAX_FILE_NAME_BYTES + 8 + 4
 
 @dataclass(frozen=True, slots=True)
 class BinlogDumpGtid:
-    """The request. With an empty `file` the source chooses it; otherwise the stream starts in that file, whatever the replica lacks.
+    """The request. With an empty `file` the source chooses it; otherwise the stream starts in that file, for any set of the replica.
 
-    `held` is the replica's encoded set (`decode_gtid_set`, whose errors mean ER_MALFORMED_GTID_SET_ENCODING). Decoding a
-    million intervals takes some milliseconds, so the caller chooses where that is done.
+    `held` is the replica's encoded set (`decode_gtid_set`, whose errors mean ER_MALFORMED_GTID_SET_ENCODING). Decoding a million
+    intervals takes some milliseconds, so the caller chooses where that is done.
     """
 
     file: str

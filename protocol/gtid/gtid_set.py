@@ -93,7 +93,7 @@ class GtidSet:
         return self._by_key
 
     def tsids(self) -> list[Tsid]:
-        """The sources, in order."""
+        """Return the sources, in order."""
         return [Tsid.from_key(key) for key in sorted(self._by_key)]
 
     def intervals(self, tsid: Tsid) -> list[tuple[int, int]]:
@@ -103,8 +103,8 @@ class GtidSet:
 
     @property
     def first_run(self) -> tuple[Tsid, int, int]:
-        """Return the first source's first interval as (source, first, last), without decoding the others. Raises: ValueError
-        for an empty set.
+        """The first source's first interval as (source, first, last); the others are not decoded. Raises: ValueError for an empty
+        set.
         """
         key = min(self._by_key)
         first, stop = struct.unpack_from("<QQ", self._by_key[key])

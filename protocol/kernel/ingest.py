@@ -148,7 +148,7 @@ class Ingest:
 
     @property
     def created(self) -> int:
-        """When the server wrote the format description, in seconds."""
+        """The time at which the server wrote the format description, in seconds."""
         return self.format.created
 
     @property

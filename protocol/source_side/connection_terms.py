@@ -42,7 +42,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class LoginTerms:
-    """How a peer logs in.
+    """The terms on which a peer logs in.
 
     random_bytes(n) returns unpredictable bytes for the scramble. `offer_tls` offers TLS in the greeting. rule(account) is called
     after a verdict, with the account that may log in, None for a refusal; without a rule each verdict is given at once.
@@ -63,7 +63,7 @@ class LoginTerms:
 
 @dataclass(frozen=True, slots=True)
 class TurnTime:
-    """How long a turn of one connection may last: `clock` and `length_s` are in seconds. Without a clock it ends by counts.
+    """The limit of a turn of one connection: `clock` and `length_s` are in seconds. Without a clock it ends by counts.
 
     has_time() returns whether a command may be answered now; if not, it waits for a turn.
     """

@@ -216,7 +216,7 @@ class SourceSide:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of memory that its peer makes it hold: unread input, unsent output, statements, variables, attributes."""
+        """The bytes of memory that its peer makes it hold: unread input, unsent output, statements, variables, attributes."""
         held = len(self._input) + len(self._output) + len(self._framed)
         asked = self._command_bytes * _WHEN_DECODED if self.state is State.ANSWER_PENDING else 0
         said = self._login_bytes * _WHEN_DECODED

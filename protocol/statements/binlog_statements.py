@@ -89,8 +89,7 @@ def purge_to(statement: Statement, captured: Captured) -> Answer:
 
 
 def purge_before(statement: Statement, captured: Captured) -> Answer:
-    """Answer PURGE BINARY|MASTER LOGS BEFORE a time: a literal (in the session's time zone), or a function, such as NOW() less an
-    interval.
+    """Answer PURGE BINARY|MASTER LOGS BEFORE a time: a literal (in the session's time zone), or a function, also less an interval.
 
     Servers warn about a time that they do not understand and purge nothing; here it is an error (1525).
     """

@@ -58,8 +58,7 @@ def do(statement: Statement, captured: Captured) -> Answer:
 def query_tables(
     statement: Statement, tokens: Sequence[Token], not_understood: StatementRefused | None = None
 ) -> QueryTables:
-    """Return the request for the SELECT with these tokens after that word. `not_understood` is the error of a text that fails in
-    SQLite.
+    """Return the request for the SELECT with these tokens after that word. `not_understood` is the error if SQLite fails, too.
 
     Raises: StatementRefused.
     """

@@ -9,9 +9,10 @@ if not cython.compiled:
 
 
 def place_of_explicit(p: Bytes, at: int, end: int) -> int:
-    """Return where the status variable for TIMESTAMP columns goes among those in p[at:end]: after all that servers before 5.7 know,
-    before the first that they do not. STATUS_SAID: it is there. STATUS_DAMAGED: a variable passes `end`.
+    """Return where the status variable for TIMESTAMP columns goes among those in p[at:end].
 
+    It follows all that servers before 5.7 know, and precedes the first that they do not. STATUS_SAID: it is there. STATUS_DAMAGED: a
+    variable passes `end`.
     Servers write the variables in the order of their codes, and read up to the first code that they do not know.
     Layout: code u8, value; of texts: length u8, bytes (of 2 also a zero); of 11: two texts; of 12: count u8, names that end in zero,
     none if the count is above 16. Source: MySQL 9.7 `statement_events.h`, the same in 5.6.

@@ -469,10 +469,10 @@ class ViewCopy:
         return target < 0 or self.removals[target] & removal != 0
 
     def grow(self, p: Bytes, at: int, available: int, t: int) -> int:
-        """Determine the addition to the event at `at`, of which `available` bytes are there without its checksum: `extra` bytes at
-        `insert_at`.
+        """Determine the addition to the event at `at`, of which `available` bytes without its checksum are there.
 
-        Return the kind of its statement, whose text is at `text_at`; S_MALFORMED: it has none. Note damage in `group_look`.
+        It is `extra` bytes at `insert_at`. Return the kind of its statement, whose text is at `text_at`; S_MALFORMED: it has none.
+        Note damage in `group_look`.
         """
         self.extra = 0
         self.insert_at = 0

@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, initializedcheck=False, cdivision=True
-"""How the values of each table's columns are read: plans are made once for a Table_map, in Python, and used for every row, in C.
+"""The plans for reading the values of each table's columns: made once for a Table_map, in Python, and used for every row, in C.
 
 A plan is made from a Table_map, and from its owner's knowledge of the table.
 """
