@@ -155,7 +155,7 @@ class PacketBuffer:
             large.left, large.is_last = size, size < MAX_CHUNK_BYTES
 
     def _check_size(self, total: int, first: bytes | bytearray, sequence: int) -> None:
-        """Check a payload of so many bytes that begins with `first`. Raises: PacketTooLarge."""
+        """Check a payload of `total` bytes that begins with `first`. Raises: PacketTooLarge."""
         limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
         if total > limit_bytes:
             raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here", sequence)

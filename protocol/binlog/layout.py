@@ -39,5 +39,5 @@ def event_size(data: bytes | bytearray | memoryview, at: int = 0) -> int:
 
 
 def is_event_size(size: int) -> bool:
-    """Return whether an event can have so many bytes."""
+    """Return whether an event can have `size` bytes."""
     return HEADER_SIZE <= size <= codes.MAX_EVENT

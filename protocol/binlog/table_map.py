@@ -265,7 +265,7 @@ def _packed(data: bytes, at: int) -> tuple[int, int]:
 
 
 def packed_texts(value: bytes, count: int, at: int = 0) -> tuple[list[bytes], int]:
-    """Return so many texts, each after its packed length, from `at` on, and where they end. Raises: Truncated, Malformed."""
+    """Return `count` texts, each after its packed length, from `at` on, and where they end. Raises: Truncated, Malformed."""
     found = []
     for _ in range(count):
         length, start = _packed(value, at)

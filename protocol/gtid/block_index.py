@@ -63,7 +63,7 @@ def last_start(data: bytes) -> int | None:
 class BlockIndexWriter:
     """Encodes the bytes that are appended for each block of one file.
 
-    `written` is the index of the file so far, of which `whole_size` bytes are continued.
+    `written` is the index of the file so far, of which the first `whole_size` bytes are kept and continued.
     """
 
     def __init__(self, written: bytes = b"") -> None:
@@ -198,7 +198,7 @@ class BlockIndex:
     def pieces_without(self, held: GtidSet, end: int, at_least: int) -> list[tuple[int, int]]:
         """Return pieces [start, stop) of a MySQL file, up to offset `end`, in which each transaction has a GTID that is not in `held`.
 
-        Pieces of fewer than `at_least` bytes are left out. A block with many runs is not examined, and is in no piece.
+        Pieces of fewer than `at_least` bytes are omitted. A block with many runs is not examined, and is in no piece.
         """
         starts, sources, seconds, thirds = (self._rows[column::5] for column in range(4))
         keys, meets = self.keys, held.meets_run

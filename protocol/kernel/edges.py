@@ -40,7 +40,7 @@ class Edges:
         )
 
     def bits(self, p: Bytes, at: int, available: int) -> int:
-        """Return start | end << 2 of the event at `at`, of which `available` bytes (70,000 or all, without the CRC) are there."""
+        """Return start | end << 2 of the event at `at`. `available` bytes of it are there: 70,000 or all, without the CRC."""
         t = p[at + EVENT_TYPE_AT]
         tbm = (load16(p, at + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
         kind = self.inference.kind[t]

@@ -166,7 +166,7 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
     if inserts:
         if at >= end:
             return -1
-        # Before anything else the name was none: INSERT DELAYED INTO t.
+        # If other text follows, the word was no name: INSERT DELAYED INTO t.
         if p[at] != 40 and not (has_prefix(p, at, end, b"value", 5) or behind_word(p, at, end, b"set", 3) >= 0):
             return -1
     else:

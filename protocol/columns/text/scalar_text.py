@@ -30,7 +30,7 @@ def group_bytes(digits: int) -> int:
 
 
 def decimal_bytes(digits: int) -> int:
-    """Return the bytes of so many digits on one side of the point."""
+    """Return the bytes of `digits` digits on one side of the point."""
     return digits // 9 * 4 + group_bytes(digits % 9)
 
 
