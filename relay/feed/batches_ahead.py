@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, WantedTables, read_batch
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 
 
 class BatchesAhead:
@@ -18,11 +18,11 @@ class BatchesAhead:
         self._reading = reading
         self._wanted = wanted
         self._most_bytes = most_bytes
-        self._end: FeedPlace | None = None
-        self._pending: tuple[FeedPlace, FeedPlace, Future[FeedBatch]] | None = None
+        self._end: FeedOffset | None = None
+        self._pending: tuple[FeedOffset, FeedOffset, Future[FeedBatch]] | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="feed-reader")
 
-    def next(self, place: FeedPlace, upto: FeedPlace | None) -> FeedBatch | None:
+    def next(self, place: FeedOffset, upto: FeedOffset | None) -> FeedBatch | None:
         """The batch that begins at `place`; None: there is nothing new. `upto`: nothing behind it. Raises: what reading raises."""
         pending, self._pending = self._pending, None
         if pending is not None and pending[0] == place and (upto is None or pending[1] <= upto):
@@ -39,11 +39,11 @@ class BatchesAhead:
         return batch
 
     @property
-    def archive_end(self) -> FeedPlace | None:
+    def archive_end(self) -> FeedOffset | None:
         """Where the archive ended when it was looked at last; None: it was not."""
         return self._end
 
-    def _read_on(self, batch: FeedBatch, upto: FeedPlace | None) -> None:
+    def _read_on(self, batch: FeedBatch, upto: FeedOffset | None) -> None:
         """Begins to read what follows a batch, if it is known that there is more."""
         last = self._end if upto is None else upto
         if last is None or batch.end >= last:
@@ -54,7 +54,7 @@ class BatchesAhead:
             wanted.known.extend(key for key in batch.parts if key not in wanted.known)
             self._pending = (batch.end, end, self._reader.submit(read_batch, self._reading, batch.end, end, wanted))
 
-    def _reach(self, place: FeedPlace, upto: FeedPlace | None) -> FeedPlace:
+    def _reach(self, place: FeedOffset, upto: FeedOffset | None) -> FeedOffset:
         """Where the batch that begins at `place` ends; `place`: nothing is there."""
         if self._end is None or self._end <= place:
             self._end = self._reading.newest()

@@ -14,13 +14,13 @@ from relay.binlog_tables.plan.places import PositionGone
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
-from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.sink_table import CURRENT, HISTORY, FeedSettings, SinkTable
 from relay.feed.table_patterns import named_schemas, names_table
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
@@ -82,7 +82,7 @@ class FeedEngine:
         self.choice = choice
         self.settings = settings
         self.counts = FeedCounts()
-        self.tables: dict[TableName, FedTable] = {}
+        self.tables: dict[TableName, SinkTable] = {}
         self.connection = connection
         self._start = start
         self._limits = limits
@@ -95,7 +95,7 @@ class FeedEngine:
         """A table that is behind all others: the settings did not name it for a while."""
         self._is_same_archive = False
         self._has_capitals = self.progress.capitals is not None
-        self.place: FeedPlace = self._open()
+        self.place: FeedOffset = self._open()
         self.last_time: Any = None
 
     def stand(self) -> None:
@@ -103,7 +103,7 @@ class FeedEngine:
         places = self.places()
         self.place = min(places.values()) if places else self.place
 
-    def places(self) -> dict[TableName, FeedPlace]:
+    def places(self) -> dict[TableName, FeedOffset]:
         """Up to where each table has all there is: what its own commits say, or `_feed`, which spares commits without changes."""
         found = {}
         for key, table in self.tables.items():
@@ -120,7 +120,7 @@ class FeedEngine:
                 found[key] = min(parts)
         return found
 
-    def _open(self) -> FeedPlace:
+    def _open(self) -> FeedOffset:
         """Where the feed stands: what all tables have. Opens those that are in the lake."""
         newest = self.reading.newest()
         fed = {key for key in self.progress.tables() if self.choice(key)}
@@ -144,20 +144,20 @@ class FeedEngine:
             done = self.progress.place if not self.progress.tables() else None
             return newest if done is None else done
         try:
-            return FeedPlace.of_text(self._start)
+            return FeedOffset.of_text(self._start)
         except (ValueError, Malformed):
             raise FeedStop(
                 "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
             ) from None
 
-    def table(self, key: TableName) -> FedTable:
+    def table(self, key: TableName) -> SinkTable:
         """One table, opened when it is asked for first."""
         if key not in self.tables:
             settings = self.settings
             # Of one that was not named for a while it is not known what it held then.
             if not all(choice(key) for choice in self._choices):
                 settings = replace(settings, assume_empty=False)
-            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+            self.tables[key] = SinkTable(key, self.lake, self.reading, self.connection, settings)
             self.tables[key].missed = self.progress.missed if settings.assume_empty else None
         return self.tables[key]
 
@@ -166,7 +166,7 @@ class FeedEngine:
         if not self.tables and self.progress.begun_at is None:
             self.progress.note_begun(self.place)
 
-    def step(self, upto: FeedPlace | None = None) -> bool:
+    def step(self, upto: FeedOffset | None = None) -> bool:
         """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
         if not self._is_same_archive:
             self.begin()
@@ -214,7 +214,7 @@ class FeedEngine:
                 _OTHER_ARCHIVE,
             )
 
-    def read(self, start: FeedPlace, end: FeedPlace, *, images: bool = False) -> FeedBatch:
+    def read(self, start: FeedOffset, end: FeedOffset, *, images: bool = False) -> FeedBatch:
         """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else.
 
         images: with images as JSON, also where the lake wants none.
@@ -228,7 +228,7 @@ class FeedEngine:
         # As they are now: the lake's tables are no other thread's.
         fed = {key: place for key, table in self.tables.items() if (place := table.place) is not None}
 
-        def is_passed(key: TableName, place: FeedPlace) -> bool:
+        def is_passed(key: TableName, place: FeedOffset) -> bool:
             return key in fed and fed[key] > place
 
         return WantedTables(
@@ -303,7 +303,7 @@ class FeedEngine:
         unseen = [*batch.unseen, *(one for part in batch.parts.values() for one in part.unseen)]
         found = [(one.start, one.reason) for one in unseen]
         found += [
-            (FeedPlace.of_version(one), "a transaction that was not committed")
+            (FeedOffset.of_version(one), "a transaction that was not committed")
             for one in batch.prepared | batch.rolled_back
         ]
         if found and self.progress.missed is None:
@@ -318,14 +318,14 @@ class FeedEngine:
             return
         for key, part in batch.parts.items():
             self.table(key).begin_history(batch, part)
-        others: dict[TableName, FedTable] = {}
+        others: dict[TableName, SinkTable] = {}
 
-        def table(key: TableName) -> FedTable:
+        def table(key: TableName) -> SinkTable:
             if self.choice(key):
                 return self.table(key)
             if key not in others:
                 settings = replace(self.settings, modes=(CURRENT,), assume_empty=False)
-                others[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+                others[key] = SinkTable(key, self.lake, self.reading, self.connection, settings)
             return others[key]
 
         def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:

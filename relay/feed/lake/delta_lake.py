@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from relay.feed.lake.changes_in_memory import HeldNet
 from relay.feed.lake.delta_files import EXACT_DIGITS, DeltaFiles, has_span, inexact_columns, is_whole_decimal
-from relay.feed.lake.held_net import HeldNet
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
-from relay.feed.spool.spooled_net import SpooledNet
+from relay.feed.spool.changes_spilled import SpooledNet
 
 _BATCH_ROWS: Final = 1 << 16
 _FILE_BYTES: Final = 8 << 20
@@ -43,7 +43,7 @@ def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
     return WriterProperties(compression="SNAPPY", column_properties=untold or None)
 
 
-def _commit(place: FeedPlace | None) -> CommitProperties:
+def _commit(place: FeedOffset | None) -> CommitProperties:
     """Behind the version that was seen, or it fails: tried again, a commit leaves out what another one did meanwhile."""
     if place is None:
         return CommitProperties(max_commit_retries=0)
@@ -71,10 +71,10 @@ class DeltaLakeTable:
         self._connection = connection
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """Up to where it was fed."""
         version = self._table.transaction_version(APP_ID)
-        return None if version is None else FeedPlace.of_version(version)
+        return None if version is None else FeedOffset.of_version(version)
 
     @property
     def schema(self) -> pa.Schema:
@@ -91,7 +91,7 @@ class DeltaLakeTable:
         """Its newest version."""
         return self._table.version()
 
-    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
         """Net changes: in one MERGE, or file by file where too many of them may have a key."""
         known = self.schema
         told = self._tell_spans(known, inexact_columns(changes))
@@ -122,7 +122,7 @@ class DeltaLakeTable:
             updates=columns, predicate=f"NOT s.{_name(DELETED)} AND ({newer} OR ({same} AND ({differs})))"
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
-    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
         """As `merge`, of more than fits into memory."""
         told = self._tell_spans(self.schema)
         touched = self._touched(changes, key, told)
@@ -163,7 +163,7 @@ class DeltaLakeTable:
         return {"schema": schema, "batch_readahead": 1, "fragment_readahead": 1, **more}
 
     def _rewrite(
-        self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedPlace
+        self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedOffset
     ) -> None:
         """Files that have changed keys are written anew without them, and the new rows into files of their own."""
         schema = self.schema
@@ -214,7 +214,7 @@ class DeltaLakeTable:
             and (one.name in made or known.get_field_index(one.name) < 0 or known.field(one.name).type != one.type)
         ]
 
-    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """More rows."""
         if self._by_day:
             rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
@@ -223,21 +223,21 @@ class DeltaLakeTable:
         write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=writer)
         self._table.update_incremental()
 
-    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+    def replace(self, rows: pa.Table, place: FeedOffset) -> None:
         """These rows in place of all there are."""
         self._overwrite(rows.schema, rows.to_batches(), place, inexact_columns(rows))
 
-    def clear(self, place: FeedPlace) -> None:
+    def clear(self, place: FeedOffset) -> None:
         """No row any more."""
         self._overwrite(self.schema, self.schema.empty_table().to_reader(), place)
 
-    def advance(self, place: FeedPlace) -> None:
+    def advance(self, place: FeedOffset) -> None:
         """A commit without data."""
         self._table.alter.set_table_properties(
             {_PLACE: str(place.version)}, raise_if_not_exists=False, commit_properties=_commit(place)
         )
 
-    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
         """Other columns. Columns that only come to it are added; for anything else the table is written anew, in one commit."""
         known = self.schema
         added = [one for one in change.schema if known.get_field_index(one.name) < 0]
@@ -264,11 +264,11 @@ class DeltaLakeTable:
         inexact = self._unsure(change.schema, {*change.filled, *change.renamed})
         self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place, inexact)
 
-    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
         """Other columns and these rows in place of all there are."""
         self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
 
-    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace, inexact: Collection[str] = ()) -> None:
+    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedOffset, inexact: Collection[str] = ()) -> None:
         told = self._tell_spans(schema, inexact)
         write_deltalake(
             self._table,
@@ -363,12 +363,12 @@ class DeltaLakeTable:
     def _by_day(self) -> bool:
         return DAY in self._table.metadata().partition_columns
 
-    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+    def places(self) -> Iterable[tuple[int, FeedOffset]]:
         """(version, place) of the versions that there still are."""
         found = []
         for entry in self._table.history():
             if _PLACE in entry:
-                found.append((int(entry["version"]), FeedPlace.of_version(int(entry[_PLACE]))))
+                found.append((int(entry["version"]), FeedOffset.of_version(int(entry[_PLACE]))))
         return reversed(found)
 
 

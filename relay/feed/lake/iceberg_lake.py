@@ -30,9 +30,9 @@ from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
 from relay.feed.lake.unused_files import files_named, remove_files, stray_files
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
-from relay.feed.spool.spooled_net import SpooledNet
+from relay.feed.spool.changes_spilled import SpooledNet
 
 _PLACE: Final = "binlog-relay.place"
 _ROWS_BYTES: Final = 64 << 20
@@ -61,10 +61,10 @@ class IcebergLakeTable:
         self._connection = connection
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """Up to where it was fed."""
         text = self._table.properties.get(_PLACE)
-        return None if text is None else FeedPlace.of_version(int(text))
+        return None if text is None else FeedOffset.of_version(int(text))
 
     @property
     def schema(self) -> pa.Schema:
@@ -82,7 +82,7 @@ class IcebergLakeTable:
         snapshot = self._table.current_snapshot()
         return 0 if snapshot is None else snapshot.snapshot_id
 
-    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
         """Net changes: files that have one of the keys are written anew without it, the live rows are added; one commit."""
         keys = changes.select(list(key))
         live = changes.filter(pc.invert(changes.column(DELETED)))
@@ -104,7 +104,7 @@ class IcebergLakeTable:
             self._replace(transaction, self._touched(spans), gone, [rows], place)
         self._refresh()
 
-    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
         """As `merge`, of more than fits into memory."""
         schema = self.schema
 
@@ -131,7 +131,7 @@ class IcebergLakeTable:
         files: Iterable[Any],
         leaving: "_Gone | None",
         rows: Iterable[pa.Table],
-        place: FeedPlace,
+        place: FeedOffset,
     ) -> None:
         """The files without the rows that go (None: none of their rows stays), and `rows`."""
         metadata, io = transaction.table_metadata, self._table.io
@@ -167,32 +167,32 @@ class IcebergLakeTable:
             if batch.num_rows:
                 yield pa.Table.from_batches(_cast([batch], wanted))
 
-    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """More rows."""
         tables = [rows] if isinstance(rows, pa.Table) else together_as(map(_table_of, rows), _ROWS_BYTES)
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, tables, place)
         self._refresh()
 
-    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+    def replace(self, rows: pa.Table, place: FeedOffset) -> None:
         """These rows in place of all there are."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [rows], place)
         self._refresh()
 
-    def clear(self, place: FeedPlace) -> None:
+    def clear(self, place: FeedOffset) -> None:
         """No row any more."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [], place)
         self._refresh()
 
-    def advance(self, place: FeedPlace) -> None:
+    def advance(self, place: FeedOffset) -> None:
         """A commit without data: a snapshot all the same, which is refused where another feed made one meanwhile; properties are not."""
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, (), place)
         self._refresh()
 
-    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
         """Other columns, by Iceberg's own evolution; columns that are filled are written anew. One commit: half of it cannot be told
         from all of it where names are swapped.
         """
@@ -248,7 +248,7 @@ class IcebergLakeTable:
                 raise CannotEvolve(" ".join(str(error).split())) from None
             raise
 
-    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
         """Other columns and these rows in place of all there are."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
@@ -273,7 +273,7 @@ class IcebergLakeTable:
                 for field in added:
                     update.add_column((field.name,), _iceberg_type(field))
 
-    def _clear_and_change(self, schema: pa.Schema, place: FeedPlace) -> None:
+    def _clear_and_change(self, schema: pa.Schema, place: FeedOffset) -> None:
         """No rows, and these columns: those of another type are other columns then."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
@@ -398,12 +398,12 @@ class IcebergLakeTable:
         self._table.delete(earlier(column, before.astimezone(UTC).isoformat()))
         self._refresh()
 
-    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+    def places(self) -> Iterable[tuple[int, FeedOffset]]:
         """(snapshot, place) of the snapshots that there still are."""
         for snapshot in sorted(self._table.snapshots(), key=lambda one: one.sequence_number or 0):
             text = snapshot.summary.get(_PLACE) if snapshot.summary is not None else None
             if text is not None:
-                yield snapshot.snapshot_id, FeedPlace.of_version(int(text))
+                yield snapshot.snapshot_id, FeedOffset.of_version(int(text))
 
     def _refresh(self) -> None:
         self._table.refresh()

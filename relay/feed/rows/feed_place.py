@@ -14,7 +14,7 @@ _GENERATIONS: Final = 1 << (63 - _NUMBER_BITS - _POSITION_BITS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FeedPlace:
+class FeedOffset:
     """`generation` from 1 on, the file's number, and an offset. `version`: 8 bits generation, 21 file, 34 offset."""
 
     generation: int
@@ -22,7 +22,7 @@ class FeedPlace:
     position: int
 
     @classmethod
-    def at(cls, file: str, position: int) -> "FeedPlace":
+    def at(cls, file: str, position: int) -> "FeedOffset":
         """The place in a file as levels name it: `mysql-bin.000007`, `g0002/mysql-bin.000001`. Raises: FeedStop; Malformed."""
         match = _GENERATION.fullmatch(file)
         generation, base = (int(match[1]), match[2]) if match is not None else (1, file)
@@ -37,13 +37,13 @@ class FeedPlace:
         return cls(generation, number, position)
 
     @classmethod
-    def of_text(cls, text: str) -> "FeedPlace":
+    def of_text(cls, text: str) -> "FeedOffset":
         """The place of FILE:POSITION. Raises: as `at`; ValueError."""
         file, _, position = text.rpartition(":")
         return cls.at(file, int(position))
 
     @classmethod
-    def of_version(cls, version: int) -> "FeedPlace":
+    def of_version(cls, version: int) -> "FeedOffset":
         """The place that has this `version`."""
         return cls(
             version >> (_NUMBER_BITS + _POSITION_BITS),

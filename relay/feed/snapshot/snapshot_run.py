@@ -9,7 +9,7 @@ from relay.binlog_tables.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
 from relay.feed.snapshot.keyless_snapshot import WholeTable
@@ -107,7 +107,7 @@ def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bo
     return wanted.all_tables or stopped.table == ".".join(key)
 
 
-def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
+def _has_key(engine: FeedEngine, key: TableName, place: FeedOffset) -> bool:
     table = engine.reading.table(key, place, place)
     return table is None or bool(lake_key(table))
 
@@ -124,7 +124,7 @@ def _stopped_at(engine: FeedEngine) -> FeedStop | None:
     return None
 
 
-def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedPlace) -> None:
+def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffset) -> None:
     """What changed in other tables while the binlogs were lost is not known, nor, in this archive, what they are: they are stale."""
     for key, table in sorted(engine.tables.items()):
         if table.current is None or key in loaded:
@@ -139,16 +139,16 @@ def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedPlace
             table.history.advance(place)
 
 
-def _place(engine: FeedEngine, text: str) -> FeedPlace:
+def _place(engine: FeedEngine, text: str) -> FeedOffset:
     try:
-        place = FeedPlace.of_text(text)
+        place = FeedOffset.of_text(text)
         engine.reading.text(place)
     except (ValueError, Malformed):
         raise FeedStop("place_unknown", text, "This is no place.", "Give FILE:POSITION, as the dump has it.") from None
     return place
 
 
-def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedPlace) -> list[TableName]:
+def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedOffset) -> list[TableName]:
     if wanted.all_tables:
         found = []
         for key in engine.reading.names(place):
