@@ -103,7 +103,7 @@ class ImageColumns:
         self.present = 0
 
     def take(self, bits: Bytes, at: int, width: int) -> None:
-        """Take other images."""
+        """Take the columns of other images."""
         self.bits = bits
         self.at = at
         self.width = width

@@ -45,7 +45,7 @@ class GroupWaits:
         self.batch_first = 0
 
     def begin_anew(self, sequence: int) -> None:
-        """Let all later groups wait for group `sequence` and all before it, as if the stream began after it."""
+        """Let all later groups wait for group `sequence` and all before it. A copy that begins here gets the same waits."""
         if self.has_sets:
             self.sets.begin_anew(sequence)
         self.source_number = NOT_TOLD

@@ -186,8 +186,8 @@ class WriteSets:
         return last
 
     def begin_anew(self, sequence: int) -> None:
-        """Let all later groups wait for group `sequence` and all before it. Earlier knowledge does not count any more, as if the
-        stream began after it.
+        """Let all later groups wait for group `sequence` and all before it. Earlier knowledge
+        does not count any more: a copy that begins here gets the same waits.
         """
         self.floor = sequence
         self.known = 0

@@ -10,7 +10,10 @@ if not cython.compiled:
 
 
 class EventTable:
-    """TABLE_ROW int64s a row; `rows` of at most `size` are there. Nothing is checked: callers compare with `size` before they add."""
+    """An array with TABLE_ROW int64s a row; `rows` of at most `size` are there.
+
+    Nothing is checked: callers compare with `size` before they add.
+    """
 
     def __init__(self) -> None:
         self.view = memoryview(array("q"))

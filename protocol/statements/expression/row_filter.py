@@ -12,7 +12,10 @@ from protocol.statements.session.effort import Effort
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on the column with index `column`. `texts` is one pattern, or the values in lower case of which one must be equal."""
+    """A condition on the column with index `column`.
+
+    `texts` is one pattern, or the values in lower case, one of which must be equal in any case.
+    """
 
     column: int
     kind: Literal["like", "regexp", "among"]
