@@ -1,4 +1,4 @@
-"""The tables that a defining statement may concern, without understanding the statement."""
+"""Which tables a statement that defines something may be about, without understanding the statement."""
 
 from typing import Final
 
