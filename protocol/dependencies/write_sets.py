@@ -469,10 +469,10 @@ class WriteSets:
         return rewritten
 
     def key_state(self, p: Bytes, at: int) -> int:
-        """Return STATE_KNOWN, with the number of the key's value in the image in `key_number`, STATE_NULL for a part that is NULL, or
-        STATE_UNKNOWN.
+        """Return STATE_KNOWN, with the number of the key's value in the image in `key_number`, STATE_NULL or STATE_UNKNOWN.
 
-        `key_untold`: a part is not in the image, and would be if an update changed it: this excludes a virtual column.
+        STATE_NULL: a part of it is NULL. `key_untold`: a part is not in the image, and would be if an update changed it: this
+        excludes a virtual column.
         """
         number = self.plans[at + KEY_NUMBER] & U64_MAX
         parts = self.plans[at + KEY_PARTS]
