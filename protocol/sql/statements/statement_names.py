@@ -20,10 +20,10 @@ def names_in(text: str, sql_mode: int) -> frozenset[str] | None:
 
 
 def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
-    """Lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
+    """Return lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
 
-    Words in parentheses are left out: columns, and the tables that foreign keys name. None: it may be about any table
-    (it is not UTF-8, not SQL, or too long to tell).
+    Words in parentheses are omitted: columns, and the tables that foreign keys name. None: it may concern any table (it is not UTF-8,
+    not SQL, or too long to decide).
     """
     if len(text) > _MOST_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""A column's definition as a statement writes it: its type, as SHOW CREATE TABLE would print it, and what follows the type."""
+"""A column's definition in a statement: its type, as SHOW CREATE TABLE would print it, and its attributes."""
 
 from dataclasses import replace
 from typing import Final
@@ -37,9 +37,9 @@ _BINARY_OF: Final = {
     "longtext": "longblob",
 }  # fmt: skip
 _BINARY_COLLATION: Final = "_bin"
-"""Of a column: that of the character set which its table turns out to have."""
+"""The collation of a column whose character set is its table's, which is not known yet."""
 _UNKNOWN_COLLATION: Final = "?"
-"""Of a column that takes its table's character set and not its collation."""
+"""The collation of a column that takes its table's character set and not its collation."""
 _CONTROLS: Final = frozenset(map(chr, range(32)))
 _NAMES: Final = {
     "CHARACTER": "CHARACTER SET", "CHARSET": "CHARACTER SET", "CHAR": "CHARACTER SET", "NOT": "NOT NULL", "KEY": "PRIMARY KEY",
@@ -54,13 +54,13 @@ TYPE: Final = "type"
 
 
 def as_binary(column_type: str) -> str:
-    """What a text type becomes with the character set `binary`."""
+    """Return the type that a text type becomes with the character set `binary`."""
     name, bracket, rest = column_type.partition("(")
     return _BINARY_OF.get(name, name) + bracket + rest
 
 
 def column_definition(reader: DdlReader, name: str, alters: bool) -> ColumnDefinition:
-    """What stands behind a column's name. `alters`: FIRST and AFTER may be at its end. Raises: UnsupportedSyntax."""
+    """Read the definition after a column's name. `alters`: FIRST and AFTER may be at its end. Raises: UnsupportedSyntax."""
     return _Definition(reader, name).read(alters)
 
 
@@ -165,7 +165,7 @@ class _Definition:
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
             if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
-                # else a server has lost something of them before it wrote the statement
+                # otherwise a server has lost some of them before it wrote the statement
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
@@ -175,7 +175,7 @@ class _Definition:
             self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
         elif word in _TEXTS:
             size = reader.bracket_text()
-            # how many bytes so many characters take depends on the character set, which may not be known here
+            # the bytes of so many characters depend on the character set, which may not be known here
             self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
             self._is_text = True
         else:
@@ -220,10 +220,10 @@ class _Definition:
             elif not self._reader.accept("SIGNED"):
                 return
 
-    # ---- what follows ----
+    # ---- the attributes ----
 
     def _ends(self) -> bool:
-        """True where no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
+        """Return True if no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
         reader = self._reader
         word = reader.word()
         return word in (",", ")") or reader.ended or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
@@ -278,7 +278,7 @@ class _Definition:
             else:
                 self._set_charset(reader.charset())
             if self._collation is not None:
-                self._collation = ""  # servers differ in which of the two counts
+                self._collation = ""  # servers differ in which of the two applies
         elif reader.accept("COLLATE"):
             self._value_at = reader.start_of_next()
             collation = plain_collation(reader.name_or_string())
@@ -372,7 +372,7 @@ def _quoted(text: str) -> str:
 
 
 def _sized(size: int, kind: str) -> str:
-    """The smallest BLOB that has room."""
+    """Return the smallest type with room for `size`."""
     for most, prefix in ((255, "tiny"), (65535, ""), (16777215, "medium")):
         if size <= most:
             return prefix + kind
@@ -380,15 +380,15 @@ def _sized(size: int, kind: str) -> str:
 
 
 def is_lossy(column: Column) -> bool:
-    """Whether texts of an ENUM or SET may be what a conversion left: a question mark, or two, in place of another character."""
+    """Return whether a conversion may have put a question mark, or two, for another character in texts of an ENUM or SET."""
     return "??" in column.type or (codec_of_charset(column.charset) is not None and "?" in column.type)
 
 
 def with_charset(column: Column, default: CharsetDefault) -> Column:
-    """A text column that takes its table's character set and collation, with these.
+    """Return a text column that takes its table's character set and collation, with these.
 
-    Texts of an ENUM or SET are left out where ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another
-    column has the same.
+    Texts of an ENUM or SET are omitted if ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another column
+    has the same.
     """
     charset, collation = default
     if column.charset == UNKNOWN_CHARSET and not charset:

@@ -27,7 +27,7 @@ Defined = ColumnDefinition | AddKey | AddForeignKey
 
 
 def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList:
-    """Columns and keys in brackets. `take`: is called with each of those that are known.
+    """Read columns and keys in brackets. `take` is called with each of those that are known.
 
     Raises: UnsupportedSyntax for a list without an end.
     """
@@ -47,7 +47,7 @@ def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList
 
 
 def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_column: bool = False) -> None:
-    """A column or a key. `is_column`: COLUMN is before it. Raises: UnsupportedSyntax for a key that is not known."""
+    """Read a column or a key. `is_column`: COLUMN is before it. Raises: UnsupportedSyntax for a key that is not known."""
     start = reader.start_of_next()
     key = None if is_column else key_element(reader)
     if key is None:
@@ -61,7 +61,7 @@ def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_colum
 
 
 def read_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -> None:
-    """A column's definition after its name, and the foreign key that it makes, if its server takes it for one."""
+    """Read a column's definition after its name, and the foreign key that it makes, if its server takes it for one."""
     type_at = reader.start_of_next()
     column = column_definition(reader, name, alters=reader.alters)
     reader.written.elements.append(Element(type_at, reader.stop_of_last(), type_at))
@@ -83,13 +83,13 @@ def _key_of(parts: tuple[KeyPart, ...], unique: bool, has_prefixes: bool = True)
 
 
 def index_type(reader: DdlReader) -> None:
-    """USING BTREE and the like, if it comes next."""
+    """Read USING BTREE and the like, if it comes next."""
     if reader.accept("USING") or reader.accept("TYPE"):
         reader.take()
 
 
 def key_options(reader: DdlReader) -> None:
-    """Options after a key's columns."""
+    """Read options after a key's columns."""
     while True:
         word, start = reader.word(), reader.start_of_next()
         if reader.accept("USING") or reader.accept("TYPE"):

@@ -26,7 +26,7 @@ _ENGINES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING)
 
 
 def database_options(reader: DdlReader) -> CharsetOption:
-    """The options of CREATE DATABASE and ALTER DATABASE. Raises: UnsupportedSyntax."""
+    """Read the options of CREATE DATABASE and ALTER DATABASE. Raises: UnsupportedSyntax."""
     option = CharsetOption()
     while not reader.ended:
         if charset_option(reader, option):
@@ -43,7 +43,7 @@ def database_options(reader: DdlReader) -> CharsetOption:
 
 
 def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
-    """[DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: UnsupportedSyntax."""
+    """Read [DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: UnsupportedSyntax."""
     ahead = 1 if reader.word() == "DEFAULT" else 0
     word = reader.word(ahead)
     if word not in ("CHARACTER", "CHARSET", "COLLATE") and not (word == "CHAR" and reader.word(ahead + 1) == "SET"):
@@ -82,7 +82,7 @@ def _set_charset(reader: DdlReader, option: CharsetOption, charset: str) -> None
 
 
 def engine_option(reader: DdlReader) -> str | None:
-    """ENGINE [=] name, or TYPE; None: it is something else. Raises: UnsupportedSyntax."""
+    """Read ENGINE [=] name, or TYPE; None: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word not in ("ENGINE", "TYPE"):
         return None
@@ -92,7 +92,7 @@ def engine_option(reader: DdlReader) -> str | None:
 
 
 def plain_option(reader: DdlReader) -> bool:
-    """An option that is about no columns; False: it is something else. Raises: UnsupportedSyntax."""
+    """Read an option that does not concern columns; False: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word in _OPTIONS:
         reader.take()
@@ -139,14 +139,14 @@ def plain_option(reader: DdlReader) -> bool:
 
 
 def option_follows(reader: DdlReader) -> bool:
-    """True where another option of the table follows: these may be side by side without a comma."""
+    """Return True if another option of the table follows: these may be side by side without a comma."""
     return reader.word() in _OPTIONS | _OTHERS and not reader.ended
 
 
 def partitions(reader: DdlReader, *, before_query: bool) -> None:
-    """The rest of a statement that is about partitions, with the engines in it; `before_query`: up to a query. Raises:
-    UnsupportedSyntax for a
-    bracket without an end."""
+    """Read the partitions at the end of a statement, with the engines in it; `before_query`: up to a query. Raises: UnsupportedSyntax
+    for a bracket without an end.
+    """
     depth, before = 0, ""
     while not reader.ended:
         word, start = reader.word(), reader.start_of_next()
@@ -177,7 +177,7 @@ def _partition_option(reader: DdlReader, name: str, start: int) -> None:
 
 
 def begins_query(reader: DdlReader) -> bool:
-    """True where SELECT or another query follows, in brackets too."""
+    """Return True if SELECT or another query follows, in brackets too."""
     word, within = reader.word(), reader.word(1)
     if word == "WITH" and within == "SYSTEM" and reader.word(2) == "VERSIONING":
         return False
@@ -185,6 +185,6 @@ def begins_query(reader: DdlReader) -> bool:
 
 
 def _written(reader: DdlReader, name: str, start: int, value: int, text: str, *, of_partition: bool = False) -> str:
-    """Notes an option that ends before the next word."""
+    """Note an option that ends before the next word."""
     reader.written.options.append(TableOption(name, start, value, reader.stop_of_last(), text, of_partition))
     return text
