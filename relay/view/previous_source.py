@@ -1,4 +1,4 @@
-"""What a view keeps of a former source where it continues with another one."""
+"""The state that a view keeps of a former source where it continues with another one."""
 
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import FIRST_GNO, ViewSettings

@@ -39,7 +39,7 @@ class ViewProgress(Protocol):
 
     @property
     def left_out(self) -> LeftOut | None:
-        """What replicas of a MariaDB's view do not get; None: it is not known, or the source is another."""
+        """The parts that replicas of a MariaDB's view do not get; None: not known, or the source is another."""
 
 
 class ShownView(Protocol):

@@ -43,7 +43,7 @@ MARK_GAP: Final = 64 << 10
 """The most bytes of the source between two marks, unless a transaction is longer."""
 _MARKS: Final = 64
 _MOST_ASKED: Final = 100_000
-"""How often plans are given for one group at most; no group has that many tables."""
+"""The most times that plans are given for one group; no group has that many tables."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
@@ -85,8 +85,8 @@ class FileTranslation:
         """Called with each group that the rules cannot keep, which is left out as if `skips` contained it, for callers that only
         examine; None: ViewStopped is raised."""
         self.tables: PassedTables | None = None
-        """What is known of the source's tables, for a view that says which transactions wait for which; set before the first `fill`.
-        None: each waits for the one before it, which suffices for callers that only want places."""
+        """The known tables of the source, for a view that says which transactions wait for which; set before the first `fill`. None:
+        each waits for the one before it, which suffices for callers that only want places."""
         self.done = False
         """True if the file is complete: nothing more comes out of it."""
         self.marks: list[ViewCheckpoint] = []
@@ -171,7 +171,7 @@ class FileTranslation:
 
     @property
     def left_out(self) -> LeftOut | None:
-        """What was left out of a MariaDB source since the view began; None: the source is another."""
+        """The parts of a MariaDB source left out since the view began; None: the source is another."""
         return self._rules.left_out_of.copy() if isinstance(self._rules, MariadbRules) else None
 
     @property

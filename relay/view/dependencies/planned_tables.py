@@ -60,7 +60,7 @@ class PlannedTables:
         every = list(lines)
         taken = next((number for number, one in enumerate(every) if one.kind == TAKEN), 0)
         self._kept = _state_of(every[:taken])
-        """What was known at `_end`, if nothing is known of what was before."""
+        """The state at `_end`, if nothing is known of what was before."""
         self._recorded = RecordedSchema(every[:taken] if self._kept is None else ())
         self._begun_with = taken + 1
         """The number of lines that say what was known at `_end`."""

@@ -1,4 +1,4 @@
-"""How the texts of a collation are compared, as far as it is certain: exactly as the server does it, or so that more are equal."""
+"""The comparison of the texts of a collation, as far as it is certain: exactly as the server does it, or so that more are equal."""
 
 from typing import Final
 

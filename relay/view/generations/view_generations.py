@@ -83,7 +83,7 @@ def keep_made_from(
 
 
 class Begun(NamedTuple):
-    """Where in the source a generation of a view began, its first number, and the rules' state there from a former source."""
+    """The place in the source where a generation of a view began, its first number, and the rules' state there from a former source."""
 
     position: Position
     next_gno: int

@@ -91,7 +91,7 @@ class FilePass:
         self.begin = begin if begin is not None else ViewCheckpoint.of_file(FIRST_GNO, b"")
         self.waits = WaitCounts()
         self.left_out: LeftOut | None = None
-        """What was left out of a MariaDB source; None: the source is another, or no file was read."""
+        """The parts of a MariaDB source that were left out; None: the source is another, or no file was read."""
         self._settings = settings
         self._tell = tell
         self._on_looked = on_looked

@@ -33,7 +33,7 @@ Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
 class ViewOutlook(NamedTuple):
-    """What was looked at, from `begin` to `end` in the source's binlogs, `size_bytes` in all; None: the archive has nothing there."""
+    """The search, from `begin` to `end` in the source's binlogs, `size_bytes` in all; None: the archive has nothing there."""
 
     begin: Position | None
     end: Position | None
@@ -87,8 +87,8 @@ class _HeldGeneration(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    """Where the view continues, and the state there; None: with the archive's beginning, and no state. `source_generation` is that of
-    the archive that the place is in; None: not known. `sources` is how many came before in the view."""
+    """The place where the view continues, and the state there; None: the archive's beginning, and no state. `source_generation` is that
+    of the archive that the place is in; None: not known. `sources` is how many came before in the view."""
 
     place: Position | None
     checkpoint: ViewCheckpoint | None

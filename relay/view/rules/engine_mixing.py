@@ -1,8 +1,8 @@
-"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785): one for each run of
-statements that may stand together.
+"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785), are split: each run of
+statements that may be together becomes one.
 
-The order stays that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it
-wrote. What goes first in any other order is right only where no statement reads the other tables, which triggers and functions hide.
+The order is that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it wrote.
+Another order is right only where no statement reads the other tables, which triggers and functions hide.
 """
 
 import re
@@ -25,7 +25,7 @@ _TRIGGER_WRITES: Final = re.compile(
 
 
 def is_plain(part: GroupPart, engines: TableEngines) -> bool:
-    """Whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
+    """Return whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
 
     Raises: Untranslatable for one that changes tables of both kinds.
     """
@@ -36,12 +36,12 @@ def is_plain(part: GroupPart, engines: TableEngines) -> bool:
 
 
 def changes_without_transactions(part: GroupPart, engines: TableEngines) -> list[TableName]:
-    """The tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
+    """Return the tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
     return _by_kind(part, engines)[True]
 
 
 def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableName]]:
-    """The tables that it changes, temporary ones apart: True: those that are known to have no transactions."""
+    """Return the tables that it changes, except temporary ones; key True: those that are known to have no transactions."""
     kinds: dict[bool, list[TableName]] = {True: [], False: []}
     if part.kind is PartKind.ROWS:
         tables, thread_id = list(part.tables), None
@@ -50,7 +50,7 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
         try:
             tables = list(engines.behind_views(written_tables(part.query)))
         except (UnsupportedSyntax, ProtocolError):
-            return kinds  # where it is one after all, the replica says so
+            return kinds  # if it is one after all, the replica reports it
         tables += [name for table in tables for name in _by_triggers(table, engines)]
     else:
         return kinds
@@ -62,7 +62,7 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
 
 
 def _by_triggers(table: TableName, engines: TableEngines) -> list[TableName]:
-    """The tables that the known triggers of a table change."""
+    """Return the tables that the known triggers of a table change."""
     found: list[TableName] = []
     for trigger in engines.known_triggers(table):
         for match in _TRIGGER_WRITES.finditer(trigger.text):

@@ -1,4 +1,4 @@
-"""Tables from before the archive that a group is about: the rules ask for what the relay recorded of them, and go on."""
+"""Tables from before the archive that a group needs: the rules look up what the relay recorded of them, and continue."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
@@ -16,8 +16,8 @@ class TablesBefore(Protocol):
     """Tables that existed before the archive."""
 
     def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
-        """The table as it is for a statement at this place, and all that refer to it; none of them has triggers. None: that is not
-        known for certain.
+        """Return the table as it is for a statement at this place, and all that refer to it; none of them has triggers. None: that is
+        not known for certain.
 
         Raises: OSError.
         """
@@ -29,8 +29,8 @@ def plan_with_recorded(
     before: TablesBefore | None,
     note: Callable[[Iterable[Table]], None],
 ) -> list[OutGroup]:
-    """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, given
-    to `note`, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
+    """Return the result of `plan` for the group; where it stops at a table that the book does not know, that table is looked up in
+    `before`, passed to `note`, and the group is planned again. Nothing else is looked up, so that the same bytes give the same view.
 
     Raises: Untranslatable; OSError.
     """
@@ -49,5 +49,5 @@ def plan_with_recorded(
 
 
 def _names_temporary(group: SourceGroup) -> bool:
-    """Whether the table may be a temporary one, of which no statement of the archive tells."""
+    """Return whether the table may be a temporary one, whose creation is not in the archive."""
     return any(event.type in _QUERIES and event.flags & OF_ONE_CONNECTION for event in group.events)

@@ -59,7 +59,7 @@ _MOST_QUEUED_BYTES: Final = 8 << 20
 _KEEP_WAITS_S: Final = 10.0
 _ADOPT_S: Final = 1.0
 _RECORDED_WITHIN_S: Final = 5.0
-"""How long the view waits for a table that the source may just be reporting, before its stop is reported."""
+"""The wait, in seconds, for a table that the source may just be reporting, before the stop is reported."""
 
 
 class ViewMaker:

@@ -46,7 +46,7 @@ class MakingProgress:
         self.waits: WaitCounts | None = None
         """The counts since the view was first built, approximately: the last ones before a crash may be missing."""
         self.left_out: LeftOut | None = None
-        """What was left out since the view began; None: the source is no MariaDB, or nothing was built yet."""
+        """The parts left out since the view began; None: the source is no MariaDB, or nothing was built yet."""
         self._mirror = mirror
         self._archive = archive
         self._view = view

@@ -19,7 +19,7 @@ from relay.view.view_skips import Skips, add_skip, skip_row
 log = structlog.get_logger()
 
 _ATTEMPT_S: Final = 5.0
-"""How long a decision waits for the end of an attempt in progress, in seconds."""
+"""The wait of a decision for the end of an attempt in progress, in seconds."""
 
 
 class View:

@@ -1,4 +1,4 @@
-"""What precedes a view's start in the file that it begins with: no transactions of the view, but GTIDs and tables that it needs.
+"""The part of a file before a view's start in it: it contains no transactions of the view, but GTIDs and tables that it needs.
 
 It is read once, so that a start inside a transaction is detected, and earlier GTIDs and tables are known.
 """

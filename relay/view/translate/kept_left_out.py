@@ -1,4 +1,4 @@
-"""What a view left out, stored beside its files."""
+"""The parts that a view left out, stored beside its files."""
 
 import json
 from pathlib import Path

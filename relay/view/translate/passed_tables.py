@@ -1,4 +1,4 @@
-"""What a view knows of the source's tables at the place up to which it is built, if it says which transactions wait for which."""
+"""The known tables of the source at the place up to which a view is built, if it says which transactions wait for which."""
 
 from array import array
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How many transactions of a view need not wait for the one before them, and why the others do, with curable reasons by table."""
+"""Counts of the transactions of a view that need not wait for the one before them, and of the reasons why the others do, by table."""
 
 import json
 from collections import Counter
