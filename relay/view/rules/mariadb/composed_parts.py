@@ -18,17 +18,17 @@ from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 
 class StatementsOfView:
-    """Translates statements, and tells the tables what they define."""
+    """Translates statements, and reports their definitions to the tables."""
 
     def __init__(self, settings: ViewSettings, tables: MariadbTables, collations: MariadbCollations) -> None:
         self._settings = settings
         self._tables = tables
         self._collations = collations
         self.left_out: list[tuple[str, str]] = []
-        """See Statements."""
+        """The `left_out` of `Statements`."""
 
     def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
-        """See Statements."""
+        """Implement `Statements.translate`."""
         context = StatementContext(
             place.schema,
             place.status.sql_mode,
@@ -63,14 +63,14 @@ class StatementsOfView:
         return list(made.texts)
 
     def _keys_by_server(self, status: bytes) -> bool:
-        """Whether replicas carry out foreign keys otherwise than a MariaDB, in a statement with these variables."""
+        """Return whether replicas execute foreign keys differently than a MariaDB in a statement with these variables."""
         settings = self._settings
         moved = settings.foreign_keys == "server" and settings.target_version >= BY_THE_SERVER_SINCE
         return moved and LoggedQuery(b"", b"", 0, 0, b"", status, "").foreign_key_checks
 
 
 def first_words(text: bytes, server_version: str) -> str:
-    """What a statement does, CREATE USER or GRANT; nothing of what it does it with: there may be a password."""
+    """Return the first words of a statement, such as CREATE USER or GRANT, and nothing else: there may be a password."""
     kind = kind_of(text, server_version)
     return f"{kind.verb} {kind.thing}".strip()
 
@@ -83,16 +83,16 @@ class StatusesOfView:
         self._translation = StatusTranslation(collations)
 
     def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> StatusMade:
-        """See Statuses."""
+        """Implement `Statuses.translate`."""
         return self._translation.translate(status, text, is_dml=is_dml)
 
     def user_variable(self, body: bytes) -> bytes:
-        """See Statuses."""
+        """Implement `Statuses.user_variable`."""
         return translate_user_variable(body, self._collations)
 
 
 def parts_of(settings: ViewSettings) -> MariadbParts:
-    """New ones, which know no tables yet."""
+    """Return new parts, which know no tables yet."""
     collations = MariadbCollations(settings.collations, TARGETS_BY_NAME[settings.target])
     choice = TargetChoice(settings.target_version, settings.json_columns)
     tables = MariadbTables(collations.number_of, choice, settings.known_kinds, settings.plain_tables)

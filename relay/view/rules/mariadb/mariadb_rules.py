@@ -1,4 +1,4 @@
-"""The rules of a view of a MariaDB source: each group as MySQL writes it."""
+"""The rules of a view of a MariaDB source: each group is translated into MySQL's events."""
 
 from contextlib import suppress
 from typing import Final
@@ -26,57 +26,57 @@ _BETWEEN_GROUPS: Final = frozenset((
 
 
 class MariadbRules:
-    """GroupRules of a MariaDB source. Pure: the same groups in the same order give the same answers."""
+    """GroupRules of a MariaDB source. Pure: the same groups in the same order give the same results."""
 
     def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
         self._settings = settings
         self._parts = parts
         self.given = AssignedGtids(settings.uuid)
         self.first_statement: int | None = None
-        """Where in the file the first group begins of which replicas run statements that change rows; None: there was none yet."""
+        """The offset in the file of the first group of which replicas run statements that change rows; None: there was none yet."""
         self._server_version = ""
         self._left_out_xa = LeftOutXa()
         self._left_out: GivenGtid | None = None
         self.left_out_of = LeftOut()
-        """Of all groups up to here."""
+        """What was left out of all groups up to here."""
         self.before: TablesBefore | None = None
         """Tables from before the archive; None: nothing is known of them."""
 
     @property
     def wants_statements(self) -> bool:
-        """Always: MySQL reads no group of MariaDB's as it is."""
+        """True: MySQL reads no group of MariaDB's as it is."""
         return True
 
     @property
     def watched(self) -> bytes | None:
-        """Every statement."""
+        """None: every statement."""
         return None
 
     @property
     def wants_removals(self) -> bool:
-        """Every group is looked at in any case."""
+        """False: every group is looked at in any case."""
         return False
 
     @property
     def removals(self) -> bytes | None:
-        """None are left out."""
+        """None: no statement is left out."""
         return None
 
     @property
     def look_at(self) -> bytes:
-        """Every type that stands in a group."""
+        """Every type that occurs in a group."""
         return bytes(kind not in _BETWEEN_GROUPS for kind in range(256))
 
     # --- what is known ----------------------------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """The GTIDs that were given, what was left out, and what is known of tables."""
+        """Return the assigned GTIDs, what was left out, and what is known of tables."""
         given, left_out = self.given.state(), self.left_out_of.state()
         tables = self._left_out_xa.in_front_of(self._parts.tables.state())
         return _with_size(given) + _with_size(left_out) + tables
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else."""
+        """Set the knowledge to `state` and nothing else."""
         given, rest = _taken(state)
         left_out, rest = _taken(rest)
         self.given.restore(given)
@@ -84,8 +84,8 @@ class MariadbRules:
         self._parts.tables.restore(self._left_out_xa.taken_from(rest))
 
     def behind_source(self, state: bytes) -> bytes:
-        """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
-        tables, of which the other's binlogs tell anew. Raises: Untranslatable where rows may then be taken for others."""
+        """Return the state where another source continues, with `state` that of the former one's end: the assigned GTIDs, and none of
+        the tables, which the other's binlogs define again. Raises: Untranslatable where rows may then be taken for others."""
         self.restore(state)
         table = self._parts.tables.told_by_definition
         if table:
@@ -93,38 +93,38 @@ class MariadbRules:
         return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())
 
     def source_started(self) -> None:
-        """The source was started anew before the next group."""
+        """Note that the source was started before the next group."""
         self.given.begin_file()
         self._parts.tables.source_started()
 
     def source_went_on(self, *, decided: bool) -> None:
-        """The next file begins: a server that goes on with it has ended the transactions of the one before."""
+        """Note that the next file begins: a server that continues with it has ended the transactions of the one before."""
         self.given.begin_file()
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
-        """A group without an end is never kept: it is written in one go, and before it is committed; the source's replicas undo it."""
+        """Accept a group without an end: it was written at once, before its commit, and the source's replicas undo it."""
 
     def executed_before(self, groups: GtidList) -> None:
-        """What a file's Gtid_list says."""
+        """Take a file's Gtid_list."""
         self.given.executed_before(groups)
 
     def executed(self) -> GtidSet:
-        """The view's GTIDs up to here, with those of what the source executed before the view's start."""
+        """Return the view's GTIDs up to here, with those of what the source executed before the view's start."""
         return self.given.executed()
 
     # --- for the kernel -----------------------------------------------------------------------------------------------------
 
     def begin_file(self, server_version: str) -> None:
-        """The groups that come are of a file of such a server."""
+        """Set the version of the server whose file contains the next groups."""
         self._server_version = server_version
 
     @property
     def changes(self) -> object:
-        """Another object where `plain_map` may give other answers."""
+        """An object that is replaced where `plain_map` may give other results."""
         return self._parts.tables.changes
 
     def plain_map(self, body: bytes) -> bytes | None:
-        """What a Table_map with this body becomes where its rows stay as they are; None: groups with it are for `plan`."""
+        """Return the translation of a Table_map with this body if its rows are unchanged; None: `plan` gets groups with it."""
         try:
             conversion = self._parts.tables.convert_map(body, self._server_version)
         except (Untranslatable, ProtocolError):
@@ -134,7 +134,7 @@ class MariadbRules:
     # --- groups -------------------------------------------------------------------------------------------------------------
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """As `GroupRules.plan`."""
+        """Implement `GroupRules.plan`."""
         return plan_with_recorded(self._planned, group, self.before, self._parts.tables.note_recorded)
 
     def _planned(self, group: SourceGroup) -> list[OutGroup]:
@@ -169,11 +169,11 @@ class MariadbRules:
         return self._numbered(gtid, made)
 
     def _ends_left_out(self, gtid: MariadbGtid) -> bool:
-        """Whether it ends an XA transaction that the view does not have."""
+        """Return whether it ends an XA transaction that the view does not have."""
         return gtid.is_standalone and not gtid.flags & PREPARED_XA and self._left_out_xa.ended(str(gtid.xid).encode())
 
     def _numbered(self, gtid: MariadbGtid, made: list[OutGroup]) -> list[OutGroup]:
-        """With the GTIDs that they get, which are given then."""
+        """Assign GTIDs to the groups, and return the groups with them."""
         domain, number = gtid.domain_id, gtid.sequence_number
         back = self.given.give(domain, number, gtid.commit_id, len(made))
         last = len(made) - 1
@@ -183,7 +183,7 @@ class MariadbRules:
         ]
 
     def skipped(self, group: SourceGroup) -> None:
-        """As `GroupRules.skipped`. Its GTID is given to what stands in its place, see `left_out`."""
+        """Implement `GroupRules.skipped`. Its GTID is assigned to its replacement, see `left_out`."""
         self._left_out = None
         try:
             gtid, body = _head(group)
@@ -201,7 +201,7 @@ class MariadbRules:
                 GroupTranslation(group, gtid, self._parts).learn()
 
     def left_out(self, empty: OutGroup) -> list[OutGroup]:
-        """What stands in the place of the group that was `skipped` last: `empty` under its GTID; nothing, where it can have none."""
+        """Return the replacement of the group that was `skipped` last: `empty` with its GTID; nothing, where it can have none."""
         return [] if self._left_out is None else [empty._replace(number=self._left_out)]
 
 
@@ -210,13 +210,13 @@ def _with_size(part: bytes) -> bytes:
 
 
 def _taken(state: bytes) -> tuple[bytes, bytes]:
-    """The first part, and what is behind it."""
+    """Return the first part, and the rest."""
     stop = 4 + int.from_bytes(state[:4], "little")
     return state[4:stop], state[stop:]
 
 
 def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:
-    """What the Gtid event says, and its body. Raises: Untranslatable; Truncated."""
+    """Decode the Gtid event; return it with its body. Raises: Untranslatable; Truncated."""
     first = next(iter(group.events))
     if first.type == EventType.INCIDENT:
         raise transaction_stops.incident()
