@@ -41,9 +41,7 @@ def nearest(source: SourceCollation) -> str:
 
 
 def is_alike(source: SourceCollation) -> bool:
-    """Return whether `nearest` finds the same rows, except for rare characters: trailing spaces count alike, and the strength
-    is equal.
-    """
+    """Return whether `nearest` finds the same rows, but for rare characters: trailing spaces count alike, and the strength is equal."""
     if source.language is None and source.name.endswith(_CROATIAN):
         return True
     if source.language is None:
