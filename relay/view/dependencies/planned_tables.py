@@ -40,7 +40,7 @@ STATE: Final = "state"
 NEVER: Final = 1 << 62
 """An offset that no file has."""
 _LEAST_GONE: Final = 256
-"""The minimum of lines that are left out at once, besides half of those that replace them: to write the others takes time."""
+"""The least lines that are left out at once, or half of those that replace them if more: to write the others takes time."""
 _NOT_KNOWN: Final = frozenset(("table_unknown", "definition_differs", "foreign_keys_unknown"))
 
 

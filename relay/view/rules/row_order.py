@@ -138,7 +138,7 @@ def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
 
 
 def _changing(tables: tuple[TableName, ...], query: LoggedQuery, engines: TableEngines) -> list[TableName]:
-    """Return those whose engine changes, also behind views."""
+    """Return the tables whose engine changes; a view stands for the tables that it reads."""
     return [
         name for name in engines.behind_views(dict.fromkeys(tables)) if _changes_engine(name, engines, query.thread_id)
     ]

@@ -30,7 +30,7 @@ _NO_CALLS: Final = ("ALTER", "DROP", "RENAME", "TRUNCATE", "GRANT", "REVOKE")
 
 
 class TriggerRisk(NamedTuple):
-    """The `tables` whose triggers may have other effects on the target; `calls`: a function may; `several`: there are UPDATE
+    """The `tables` whose triggers may have other effects on the target; `calls`: a known function may; `several`: some table has UPDATE
     triggers.
     """
 

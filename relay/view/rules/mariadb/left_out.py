@@ -1,6 +1,6 @@
-"""What a view of a MariaDB does not pass to its replicas, and how much it passes as statements: counted for people.
+"""The parts that a view of a MariaDB does not pass to its replicas, and those that it passes as statements: counted for people.
 
-It is a part of the state of the view's rules at a place, so that it is exact whatever is rebuilt.
+They are in the state of the view's rules at a place, so that the counts are exact whatever is rebuilt.
 """
 
 import json

@@ -38,7 +38,7 @@ class MariadbRules:
         self._left_out_xa = LeftOutXa()
         self._left_out: GivenGtid | None = None
         self.left_out_of = LeftOut()
-        """What was left out of all groups up to here."""
+        """The parts left out of all groups up to here."""
         self.before: TablesBefore | None = None
         """Tables from before the archive; None: nothing is known of them."""
 
