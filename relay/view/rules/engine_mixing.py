@@ -1,8 +1,8 @@
-"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785): one for each run of
-statements that may stand together.
+"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785), are split: each run of
+statements that may be together becomes one.
 
-The order stays that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it
-wrote. What goes first in any other order is right only where no statement reads the other tables, which triggers and functions hide.
+The order is that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it wrote.
+Another order is right only where no statement reads the other tables, which triggers and functions hide.
 """
 
 from protocol.errors import ProtocolError
@@ -16,7 +16,7 @@ from relay.view.stops import transaction_stops
 
 
 def is_plain(part: GroupPart, engines: TableEngines) -> bool:
-    """Whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
+    """Return whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
 
     Raises: Untranslatable for one that changes tables of both kinds.
     """
@@ -27,12 +27,12 @@ def is_plain(part: GroupPart, engines: TableEngines) -> bool:
 
 
 def changes_without_transactions(part: GroupPart, engines: TableEngines) -> list[TableName]:
-    """The tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
+    """Return the tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
     return _by_kind(part, engines)[True]
 
 
 def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableName]]:
-    """The tables that it changes, temporary ones apart: True: those that are known to have no transactions."""
+    """Return the tables that it changes, except temporary ones; key True: those that are known to have no transactions."""
     kinds: dict[bool, list[TableName]] = {True: [], False: []}
     if part.kind is PartKind.ROWS:
         tables, thread_id = list(part.tables), None
