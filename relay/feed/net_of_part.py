@@ -17,7 +17,7 @@ from relay.feed.spool.spooled_net import SpooledNet
 
 
 class NetOfPart:
-    """Net changes for one table of the lake. `told` says how its rows are kept; `unknown` and `lenient` are those of `completed_changes` and
+    """Net changes for one table of the lake. `told` says how its rows are kept; `unknown` is that of `completed_changes`, `lenient` that of
     `equal_row_changes`.
 
     `with_images` returns the same rows with their images. `told_apart` returns partial changes in which updates that were a REPLACE are split.

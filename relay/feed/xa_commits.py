@@ -1,4 +1,4 @@
-"""XA COMMIT: the rows that it brings stand where the transaction was prepared, perhaps before what a snapshot or a dump has."""
+"""Rows that XA COMMIT brings: they are logged where the transaction was prepared, perhaps before the contents of a snapshot or a dump."""
 
 import re
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from relay.feed.archive_reading import ArchiveReading
 from relay.feed.rows.feed_place import FeedPlace
 from relay.feed.statements.logged_changes import UnseenChange
 
-# As servers write them: XA END X'61',X'',1
+# The forms in which servers write them: XA END X'61',X'',1
 _ENDS: Final = re.compile(r"XA\s+(END|COMMIT)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 
 
 def xa_commits(reading: ArchiveReading, start: FeedPlace, end: FeedPlace) -> list[UnseenChange]:
-    """Each XA COMMIT in [start, end), as a change of the tables whose rows its transaction has, wherever that was prepared.
+    """Return each XA COMMIT in [start, end) as a change of the tables whose rows its transaction has, wherever that was prepared.
 
-    Of one that the archive does not have it is a change of any table.
+    If the archive does not contain the transaction, it is a change of any table.
     """
     prepared: dict[str, FeedPlace] = {}
     commits: list[tuple[FeedPlace, str]] = []
@@ -35,7 +35,7 @@ def xa_commits(reading: ArchiveReading, start: FeedPlace, end: FeedPlace) -> lis
 
 
 def _prepared_before(reading: ArchiveReading, start: FeedPlace, names: set[str]) -> dict[str, frozenset[TableName]]:
-    """The tables of the newest transactions of these names that were prepared before a place."""
+    """Return the tables of the newest transactions of these names that were prepared before a place."""
     found: dict[str, frozenset[TableName]] = {}
     if not names:
         return found
