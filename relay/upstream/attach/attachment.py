@@ -315,7 +315,7 @@ class Attacher:
     # --- what else is known of a refused stream ------------------------------------------------------------------------
 
     async def explained(self, error: UpstreamError, place: Position | None) -> UpstreamError:
-        """Return the error that the list of binlogs gives for a position that the source refused; the refusal if the list is withheld."""
+        """Return the error that the list of binlogs gives for a position that the source refused; the refusal if there is no list."""
         connection: SourceConnection | None = None
         try:
             connection = await self.open()

@@ -339,7 +339,7 @@ def gap_gtids(
 
 
 async def _sent_beyond(generation: Generation, place: Position, connected: Sequence[SentPlace]) -> tuple[str, ...]:
-    """Return the replicas that were sent events after `place`: connected ones, and those by file and position whose positions are kept."""
+    """Return the replicas that were sent events after `place`: connected ones, and those by file and position with kept positions."""
     later = [file.name for file in generation.files if file.number >= binlog_number(place.file)]
     marks = await asyncio.to_thread(generation.replicas.sent_in, later)
     found: dict[ReplicaIdentity, Position] = {}

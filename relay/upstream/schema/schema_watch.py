@@ -81,7 +81,7 @@ class ScannedFile:
 
 
 class ScannedFiles(Sequence[ScannedFile]):
-    """The archive's files as they are now, oldest first. It costs a pointer for each file: there may be 100,000, few of which are read."""
+    """The archive's files as they are now, oldest first. It costs a pointer for each file, of which there may be 100,000."""
 
     def __init__(self, directory: Path, files: Sequence[ArchivedFile]) -> None:
         self._directory = directory

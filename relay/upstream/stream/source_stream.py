@@ -244,7 +244,7 @@ class DumpStream(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _rotated(self, raw_name: bytes, position: int) -> None:
-        """Take an artificial Rotate, which gives the stream's place. The first one confirms the start, each other one opens a new file."""
+        """Take an artificial Rotate, which gives the stream's place. The first one confirms the start, each other one opens a file."""
         try:
             name = raw_name.decode("utf-8")
         except UnicodeDecodeError as error:
