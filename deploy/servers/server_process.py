@@ -351,7 +351,7 @@ class ServerProcess(ABC):
                 _give(server.datadir, account.pw_uid, account.pw_gid)
                 cls._make_data(server.datadir, server.directory)
                 accounts = server.directory / "accounts.sql"
-                # One statement a line: what --init-file wants.
+                # --init-file requires one statement per line.
                 accounts.write_text("".join(f"{statement};\n" for statement in cls._account_statements()))
                 accounts.chmod(0o644)
                 server.start(options=["--skip-log-bin", f"--init-file={accounts}"])
