@@ -1,4 +1,4 @@
-"""What replicas, tools and people ask: to be answered as a source answers it."""
+"""Statements of replicas, tools and people, which must be answered as a source answers them."""
 
 from typing import Final
 
