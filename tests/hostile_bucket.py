@@ -30,8 +30,8 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.file_place import PlaceNote
-from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.archive.storage.storage_location import LocationNote
+from relay.bucket_copy.bucket_gaps import HolesWanted
 from relay.bucket_copy.bucket_manifest import MANIFEST_KEY
 from relay.bucket_copy.checked_copy import WantedCopy
 from relay.bucket_copy.signed_object import Signer, digest_of
@@ -274,14 +274,14 @@ class Vandal:
         key = f"{folder}{file}.place"
         signer, archive, number = Signer(None), self._made.uuid, self._made.numbers[-1]
         content, _, line = self.there[key].rpartition(b"\n")
-        note = PlaceNote.decode(content)
+        note = LocationNote.decode(content)
         row = file_of(note.file_row)
         row.digest = digest
         end = PackedFile.open(BytesInMemory(stored), file).end_digest
         place = replace(
             note.place, stored_bytes=len(stored), digest=f"sha256:{digest_of(stored)}", end_digest=end, key_id=None
         )
-        forged = PlaceNote(place, file_row(row), note.gtids).encode()
+        forged = LocationNote(place, file_row(row), note.gtids).encode()
         signed = signer.sign(key, forged, archive, number, json.loads(line)["bound"])
         self.there[key] = signed
         if self._chance.random() < 0.3:

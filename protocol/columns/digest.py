@@ -10,6 +10,7 @@ import cython
 
 if not cython.compiled:
     from protocol.columns.codes.column_codes import *
+    from protocol.kernel.inference import first_word
     from protocol.kernel.pure import Bytes, Writable, bytes_of, text_of
 
 # ---- the first word ----
@@ -34,27 +35,11 @@ def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 def changes_rows(p: Bytes, at: int, end: int) -> bool:
     """Whether a statement is one that changes rows (INSERT, LOAD DATA, CALL …), and not DDL or administration.
 
-    Comments before the first word are passed over; what stands in /*! ... */ is read as the server does.
+    Comments and brackets before the first word are passed over; what stands in /*! ... */ is read, for whatever servers it is.
     """
-    while at < end:
-        c = p[at]
-        if c == 32 or 9 <= c <= 13 or c == 40:  # blanks, line ends, parentheses
-            at += 1
-        elif c == 47 and at + 1 < end and p[at + 1] == 42:
-            if at + 2 < end and p[at + 2] == 33:
-                at += 3
-                while at < end and 48 <= p[at] <= 57:
-                    at += 1
-            else:
-                at += 2
-                while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
-                    at += 1
-                at += 2
-        elif c == 35 or (c == 45 and at + 1 < end and p[at + 1] == 45):
-            while at < end and p[at] != 10:
-                at += 1
-        else:
-            break
+    at = first_word(p, at, end, True)
+    while at < end and p[at] == 40:
+        at = first_word(p, at + 1, end, True)
     return (
         starts_with(p, at, end, b"insert", 6)
         or starts_with(p, at, end, b"update", 6)

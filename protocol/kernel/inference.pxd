@@ -41,7 +41,13 @@ cdef class Inference:
 
 @cython.locals(i=int64_t, c=cython.int, begin=int64_t)
 cdef bint has_prefix(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
-@cython.locals(n=int64_t)
-cdef int kind_of_text(const uint8_t* p, int64_t text, int64_t end) noexcept nogil
 @cython.locals(c=cython.int)
+cdef int64_t first_word(const uint8_t* p, int64_t at, int64_t end, bint opens) noexcept nogil
+cdef int64_t after_comment(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef bint ends_there(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+@cython.locals(c=cython.int)
+cdef int kind_of_text(const uint8_t* p, int64_t text, int64_t end) noexcept nogil
+@cython.locals(start=int64_t, i=int64_t)
 cdef bint defines(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+@cython.locals(c=cython.int)
+cdef bint is_definition(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

@@ -77,8 +77,7 @@ _LEAST = (
 def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
     """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
 
-    A blank in `word` matches blanks, line ends and comments: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling. Which bytes above
-    ASCII are blanks hangs on the client's character set: as 0xA0 in latin1. In no other way can one stand behind a word here.
+    A blank in `word` matches what `first_word` passes: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling.
     """
     i = 0
     while i < count:
@@ -87,17 +86,7 @@ def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
         c = p[at]
         if word[i] == 32:
             begin = at
-            while at < end:
-                c = p[at]
-                if c == 32 or 9 <= c <= 13 or c >= 128:
-                    at += 1
-                elif c == 47 and at + 1 < end and p[at + 1] == 42:
-                    at += 2
-                    while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
-                        at += 1
-                    at += 2
-                else:
-                    break
+            at = first_word(p, at, end, True)
             if at == begin:
                 return False
         else:
@@ -110,15 +99,64 @@ def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
     return True
 
 
+def first_word(p: Bytes, at: int, end: int, opens: bool) -> int:
+    """Where the first word of the statement in p[at:end] begins: after blanks and comments; `end` or more where there is none.
+
+    opens: the content of an executable comment is read, for whatever servers it is; else the mark of one is where it ends. Bytes above
+    ASCII are blanks in some character sets, as 0xA0 in latin1; a statement that ran has no others there. protocol/sql/gaps.py is the
+    readable form.
+    """
+    while at < end:
+        c = p[at]
+        if c == 32 or 9 <= c <= 13 or c >= 128:
+            at += 1
+        elif c == 35 or (
+            c == 45 and at + 1 < end and p[at + 1] == 45 and (at + 2 == end or p[at + 2] <= 32)
+        ):  # up to its line's end
+            while at < end and p[at] != 10:
+                at += 1
+        elif c == 42 and at + 1 < end and p[at + 1] == 47:  # the end of an executable one that is empty
+            at += 2
+        elif c == 47 and at + 2 < end and p[at + 1] == 42:
+            c = p[at + 2]
+            if c == 33 or (c == 77 and at + 3 < end and p[at + 3] == 33):
+                if not opens:
+                    break
+                at += 3 if c == 33 else 4
+                while at < end and 48 <= p[at] <= 57:
+                    at += 1
+            else:
+                at = after_comment(p, at + 2, end)
+        else:
+            break
+    return at
+
+
+def after_comment(p: Bytes, at: int, end: int) -> int:
+    """What follows the next */ in p[at:end]; more than `end` where there is none."""
+    while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
+        at += 1
+    return at + 2
+
+
+def ends_there(p: Bytes, at: int, end: int) -> bool:
+    """Whether only blanks, comments and semicolons follow."""
+    at = first_word(p, at, end, True)
+    while at < end and p[at] == 59:
+        at = first_word(p, at + 1, end, True)
+    return at >= end
+
+
 def kind_of_text(p: Bytes, text: int, end: int) -> int:
-    """What the statement in p[text:end] does to a group."""
-    n = end - text
-    if n < 5:
+    """What the statement in p[text:end] does to a group. protocol/sql/control.py is the readable form."""
+    text = first_word(p, text, end, True)
+    if end - text < 5:
         return S_OTHER
-    if n == 5 and has_prefix(p, text, end, b"begin", 5):
-        return S_BEGIN
-    if n == 6 and has_prefix(p, text, end, b"commit", 6):
-        return S_COMMIT
+    c = p[text] | 32
+    if c == 98:
+        return S_BEGIN if has_prefix(p, text, end, b"begin", 5) and ends_there(p, text + 5, end) else S_OTHER
+    if c == 99:
+        return S_COMMIT if has_prefix(p, text, end, b"commit", 6) and ends_there(p, text + 6, end) else S_OTHER
     if has_prefix(p, text, end, b"rollback", 8):
         if has_prefix(p, text, end, b"rollback to", 11) or has_prefix(p, text, end, b"rollback work to", 16):
             return S_PART
@@ -140,46 +178,31 @@ def kind_of_text(p: Bytes, text: int, end: int) -> int:
 def defines(p: Bytes, at: int, end: int) -> bool:
     """Whether the statement in p[at:end] may change what tables there are, or their columns: CREATE, ALTER, DROP, RENAME.
 
-    Temporary tables do not count. Blanks and comments before the first word are passed over; what stands in a comment for
-    servers only, as in dumps, is read.
+    Temporary tables do not count. Where the first word is in an executable comment, which the server may not read, that after it
+    counts as well.
     """
-    while at < end:
-        c = p[at]
-        if c == 32 or 9 <= c <= 13 or c >= 128:
-            at += 1
-        elif c == 35 or (c == 45 and at + 1 < end and p[at + 1] == 45):  # to the end of the line
-            while at < end and p[at] != 10:
-                at += 1
-        elif c == 42 and at + 1 < end and p[at + 1] == 47:  # the end of one for servers only that is empty
-            at += 2
-        elif c == 47 and at + 2 < end and p[at + 1] == 42:
-            at += 2
-            if p[at] == 77 and at + 1 < end and p[at + 1] == 33:
-                at += 1
-            if p[at] == 33:
-                at += 1
-                while at < end and 48 <= p[at] <= 57:
-                    at += 1
-            else:
-                while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
-                    at += 1
-                at += 2
-        else:
-            break
-    if at >= end:
-        return False
+    start = at
+    at = first_word(p, at, end, True)
+    while at < end and not is_definition(p, at, end):
+        i = start
+        while i < at and p[i] != 33:
+            i += 1
+        if i == at:
+            return False
+        start = after_comment(p, at, end)
+        at = first_word(p, start, end, True)
+    return at < end
+
+
+def is_definition(p: Bytes, at: int, end: int) -> bool:
+    """Whether the word at `at` begins a definition, of other than temporary tables."""
     c = p[at] | 32
     if c == 99:
         return has_prefix(p, at, end, b"create ", 7) and not has_prefix(p, at, end, b"create temporary", 16)
     if c == 97:
         return has_prefix(p, at, end, b"alter ", 6)
     if c == 100:
-        # what 5.0 and later log when a session with temporary tables ends
-        return (
-            has_prefix(p, at, end, b"drop ", 5)
-            and not has_prefix(p, at, end, b"drop temporary", 14)
-            and not (end - at > 26 and p[at + 5] == 47 and p[at + 14] | 32 == 116 and p[at + 15] | 32 == 101)
-        )
+        return has_prefix(p, at, end, b"drop ", 5) and not has_prefix(p, at, end, b"drop temporary", 14)
     if c == 114:
         return has_prefix(p, at, end, b"rename ", 7)
     return False

@@ -86,7 +86,7 @@ _LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False
 """One row of an INSERT that has literals only, with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
 
 
-class NotSure(RelayError):
+class UnsupportedSyntax(RelayError):
     """A statement of which it cannot be told for certain what it does. at: the place in its text, where the lexer raised it."""
 
     def __init__(self, why: str, at: int = 0) -> None:
@@ -94,7 +94,7 @@ class NotSure(RelayError):
         self.at = at
 
 
-class TooManyTokens(NotSure):
+class TooManyTokens(UnsupportedSyntax):
     """A statement of more words, signs and comments than are looked at."""
 
 
@@ -179,12 +179,12 @@ class SqlText:
 
 
 def sql_tokens(text: str, sql_mode: int, server_version: str) -> list[SqlToken]:
-    """The tokens, with one of kind END after them. The content of comments for the server is among them. Raises: NotSure."""
+    """The tokens, with one of kind END after them. The content of comments for the server is among them. Raises: UnsupportedSyntax."""
     return sql_text(text, ReadAs(server_version, sql_mode)).tokens
 
 
 def sql_text(text: str, read_as: ReadAs) -> SqlText:
-    """The statement's words and comments. Raises: NotSure, where it is not lenient."""
+    """The statement's words and comments. Raises: UnsupportedSyntax, where it is not lenient."""
     reading = _Reading(text, read_as)
     reading.run()
     reading.tokens.append(SqlToken(TokenKind.END, "", "", len(text), len(text)))
@@ -235,6 +235,24 @@ def _continues(before: SqlToken, token: SqlToken) -> bool:
     return token.upper == "." or token.kind in (TokenKind.WORD, TokenKind.NUMBER)
 
 
+def is_read(mark: str, digits: str, server_version: str) -> bool:
+    """Return whether the server reads the content of a comment with this mark, "!" or "M!", and version. Raises: UnsupportedSyntax."""
+    mariadb = "mariadb" in server_version.lower()
+    if mark == "M!" and not mariadb:
+        return False
+    if not digits:
+        return True
+    numbers = version_numbers(server_version)
+    if numbers == (0, 0, 0) or len(digits) not in (5, 6):
+        raise UnsupportedSyntax("a comment for some versions, and it is not known which the server has")
+    if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
+        raise UnsupportedSyntax("a comment whose version the server reads otherwise")
+    version = int(digits)
+    if mariadb and mark == "!" and is_only_mysqls(version):
+        return False
+    return version <= version_id(server_version)
+
+
 class _Reading:
     """One pass over a text."""
 
@@ -253,7 +271,7 @@ class _Reading:
         self._has_rows = False
 
     def run(self) -> None:
-        """Reads the text to its end. Raises: NotSure."""
+        """Reads the text to its end. Raises: UnsupportedSyntax."""
         text, match = self._text, _TOKENS[self._as.blank].match
         at, end, left = 0, len(text.rstrip(_LEFT_OUT_AT_END)), self._as.most
         while at < end:
@@ -282,7 +300,7 @@ class _Reading:
 
     def _not_sure(self, why: str, at: int) -> None:
         if not self._as.is_lenient:
-            raise NotSure(why, at)
+            raise UnsupportedSyntax(why, at)
 
     def _word(self, word: str, at: int, stop: int) -> int:
         if stop - at > _LONGEST_WORD:
@@ -375,23 +393,14 @@ class _Reading:
         return "mariadb" in self._as.server_version.lower()
 
     def _is_read(self, mark: str, digits: str, at: int) -> bool:
-        """Whether the server reads the content of a comment with this mark and version. Raises: NotSure."""
+        """Whether the server reads the content of a comment with this mark and version. Raises: UnsupportedSyntax."""
         if self._as.any_server:
             return True
-        mariadb = self._is_of_mariadb
-        if mark == "M!" and not mariadb:
-            return False
-        if not digits:
-            return True
-        numbers = version_numbers(self._as.server_version)
-        if numbers == (0, 0, 0) or len(digits) not in (5, 6):
-            self._not_sure("a comment for some versions, and it is not known which the server has", at)
-        if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
-            self._not_sure("a comment whose version the server reads otherwise", at)
-        version = int(digits)
-        if mariadb and mark == "!" and is_only_mysqls(version):
-            return False
-        return version <= version_id(self._as.server_version)
+        try:
+            return is_read(mark, digits, self._as.server_version)
+        except UnsupportedSyntax as error:
+            self._not_sure(str(error), at)
+            return int(digits) <= version_id(self._as.server_version)
 
     def _quotation(self, at: int, stop: int) -> int:
         mark = self._text[at]

@@ -2,10 +2,9 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.codes cimport *
-from protocol.kernel.inference cimport has_prefix
+from protocol.kernel.inference cimport first_word, has_prefix
 from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, load64, native_setup, store32, store64
 from protocol.views.packed_numbers cimport count_with, put_number
-from protocol.views.plain_changes cimport skip_lead
 
 cdef enum:
     DOMAINS = 1024

@@ -12,7 +12,7 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.codes import *
-    from protocol.kernel.inference import has_prefix
+    from protocol.kernel.inference import first_word, has_prefix
     from protocol.kernel.pure import (
         Bytes,
         Writable,
@@ -26,7 +26,6 @@ if not cython.compiled:
         store64,
     )
     from protocol.views.packed_numbers import count_with, put_number
-    from protocol.views.plain_changes import skip_lead
 
     DOMAINS = 1024
     MAPS = 1024
@@ -252,7 +251,7 @@ class MariadbCopy:
         known."""
         size = end - at
         if t == ANNOTATE_ROWS_EVENT:
-            start = skip_lead(p, at + HEADER_SIZE, end)
+            start = first_word(p, at + HEADER_SIZE, end, False)
             self.may_replace = not (
                 has_prefix(p, start, end, b"insert", 6)
                 or has_prefix(p, start, end, b"update", 6)

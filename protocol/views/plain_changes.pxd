@@ -2,10 +2,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from protocol.kernel.codes cimport *
-from protocol.kernel.inference cimport has_prefix
+from protocol.kernel.inference cimport first_word, has_prefix
 
-@cython.locals(c=cython.int)
-cdef int64_t skip_lead(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(c=cython.int, n=cython.int)
 cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(stop=int64_t)

@@ -5,24 +5,8 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.codes import *
-    from protocol.kernel.inference import has_prefix
+    from protocol.kernel.inference import first_word, has_prefix
     from protocol.kernel.pure import Bytes
-
-
-def skip_lead(p: Bytes, at: int, end: int) -> int:
-    """Where something else than blanks and comments stands; what stands in a comment for servers only is not looked into."""
-    while at < end:
-        c = p[at]
-        if c == 32 or 9 <= c <= 13:
-            at += 1
-        elif c == 47 and at + 2 < end and p[at + 1] == 42 and p[at + 2] != 33 and p[at + 2] != 77:
-            at += 2
-            while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
-                at += 1
-            at += 2
-        else:
-            break
-    return at
 
 
 def is_change(p: Bytes, at: int, end: int) -> bool:
@@ -93,7 +77,7 @@ def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 def removal_of(p: Bytes, at: int, end: int) -> int:
     """VIEW_REPLACE or VIEW_DELETE for what the statement in p[at:end], which is a plain change, is; 0: another."""
-    at = skip_lead(p, at, end)
+    at = first_word(p, at, end, False)
     if at >= end:
         return 0
     return VIEW_REPLACE if p[at] | 32 == 114 else (VIEW_DELETE if p[at] | 32 == 100 else 0)
@@ -106,7 +90,7 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
 
     FNV-1a over the last part of the table's name, in lower case.
     """
-    at = skip_lead(p, at, end)
+    at = first_word(p, at, end, False)
     start = at
     inserts = False
     updates = False

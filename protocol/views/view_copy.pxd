@@ -5,10 +5,10 @@ from protocol.dependencies.group_waits cimport GroupWaits
 from protocol.dependencies.write_set_codes cimport SERIAL_LARGE, SERIAL_OTHER, SET_PLAN, SET_TAKEN
 from protocol.kernel.codes cimport *
 from protocol.kernel.crc cimport EventSum
-from protocol.kernel.inference cimport Inference, kind_of_text
+from protocol.kernel.inference cimport Inference, first_word, kind_of_text
 from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, load64, native_setup, signed64, store32, store64
 from protocol.views.packed_numbers cimport count_with, length_of_number, put_number, told_length_at
-from protocol.views.plain_changes cimport has_word, is_change, names_mysql, removal_of, simple_target, skip_lead
+from protocol.views.plain_changes cimport has_word, is_change, names_mysql, removal_of, simple_target
 from protocol.views.query_status cimport place_of_explicit
 
 @cython.final

@@ -21,7 +21,7 @@ from protocol.kernel.inference import Inference
 if not cython.compiled:
     from protocol.dependencies.write_set_codes import SERIAL_LARGE, SERIAL_OTHER, SET_PLAN, SET_TAKEN
     from protocol.kernel.codes import *
-    from protocol.kernel.inference import kind_of_text
+    from protocol.kernel.inference import first_word, kind_of_text
     from protocol.kernel.pure import (
         Bytes,
         Writable,
@@ -36,7 +36,7 @@ if not cython.compiled:
         store64,
     )
     from protocol.views.packed_numbers import count_with, length_of_number, put_number, told_length_at
-    from protocol.views.plain_changes import has_word, is_change, names_mysql, removal_of, simple_target, skip_lead
+    from protocol.views.plain_changes import has_word, is_change, names_mysql, removal_of, simple_target
     from protocol.views.query_status import place_of_explicit
 
 native_setup()
@@ -367,7 +367,7 @@ class ViewCopy:
             self.waits.sets.take_rows(p, at, end, t, self.inference.post_length[t])
         elif kind == K_QUERY:
             is_edge = self.statement == S_BEGIN or self.statement == S_COMMIT or self.statement == S_PART
-            if not is_edge or p[self.text_at] | 32 == 120:  # XA
+            if not is_edge or p[first_word(p, self.text_at, end, True)] | 32 == 120:  # XA
                 self.waits.sets.make_serial(SERIAL_OTHER)
         elif kind != K_GTID and kind != K_IGNORE and t != XID_EVENT and t != ROWS_QUERY_EVENT:
             self.waits.sets.make_serial(SERIAL_OTHER)
@@ -516,7 +516,7 @@ class ViewCopy:
                 self.group_look = True
             if statement == S_OTHER:
                 schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
-                lead = skip_lead(p, text, at + available)
+                lead = first_word(p, text, at + available, False)
                 if (
                     (self.wants_statements and (kind != K_QUERY or self.is_wanted(p, at, text, at + available)))
                     or (kind == K_QUERY and not is_change(p, lead, at + available))
@@ -526,7 +526,9 @@ class ViewCopy:
                     or (schema == 5 and names_mysql(p, text - 6, text))
                 ):
                     self.group_look = True
-            elif statement == S_PART and (self.wants_statements or p[text] | 32 == 114):  # ROLLBACK TO
+            elif statement == S_PART and (
+                self.wants_statements or p[first_word(p, text, at + available, True)] | 32 == 114  # ROLLBACK TO
+            ):
                 self.group_look = True
         elif kind == K_MAP and t == TABLE_MAP_EVENT:
             if available < HEADER_SIZE + 14:

@@ -35,11 +35,11 @@ from relay.archive.storage.archive_errors import (
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.disk_advice import start_advice
-from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
+from relay.archive.storage.storage_location import StorageLocation
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.file_sequence import check_file_sequence
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
@@ -492,7 +492,7 @@ class Generation:
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
 
-    def file_moved(self, file: ArchivedFile, place: FilePlace | None) -> None:
+    def file_moved(self, file: ArchivedFile, place: StorageLocation | None) -> None:
         """Note that the whole file is at a new place; None: on the disk as it was received. The one at its old place is removed after
         this."""
         file.place = place

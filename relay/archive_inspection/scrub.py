@@ -21,8 +21,8 @@ from relay.archive.read.open_file import PackedLayer
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveUnavailable
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import SUM_SUFFIXES, FileLayer
+from relay.archive.storage.storage_location import Tier
 from relay.archive_inspection.file_check import check_file
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority

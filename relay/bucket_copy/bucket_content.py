@@ -6,7 +6,7 @@ from typing import Final
 
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers
-from relay.archive.storage.file_place import PLACE_SUFFIX
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.bucket_copy.mirror_parts import MirrorPart, part_of
 from relay.bucket_copy.mirrored_names import SMALL_FILES

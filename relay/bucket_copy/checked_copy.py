@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.archive.catalog.catalog_rows import file_of
-from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
+from relay.archive.storage.storage_location import PLACE_SUFFIX, LocationNote
 from relay.bucket_copy.bucket_content import BucketContent, BucketGeneration
 from relay.bucket_copy.bucket_manifest import (
     MANIFEST_KEY,
@@ -56,7 +56,7 @@ AS_WRITTEN: Final = WantedCopy()
 class CheckedNote:
     """A note, and the indexes of its binlog: sizes and digests by suffix."""
 
-    note: PlaceNote
+    note: LocationNote
     beside: dict[str, tuple[int, str]]
 
 
@@ -96,7 +96,7 @@ class CheckedCopy:
         key, digest = generation.folder + name, self.listed(generation).files.get(file)
         found = self._content(key, self._store.get(key, MOST_NOTE_BYTES), digest, _WITHOUT_IT)
         try:
-            note = PlaceNote.decode(found.content)
+            note = LocationNote.decode(found.content)
             row = file_of(note.file_row)
             if row.name != file or type(row.end) is not int or not 0 <= row.end == note.place.plain_bytes:
                 raise ValueError("what it says of its binlog cannot be")

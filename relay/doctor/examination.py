@@ -18,13 +18,13 @@ from relay.archive.storage.files import CATALOG_NAME, UUID_NAME
 from relay.archive_inspection.listing import list_generations
 from relay.config import Config, DirectorySource, ServerSource
 from relay.disk.file_calls import read_file
-from relay.doctor.certificate_judgement import certificate_lines, shown_certificate_line
+from relay.doctor.certificate_checks import certificate_lines, shown_certificate_line
 from relay.doctor.doctor_line import DoctorLine
-from relay.doctor.machine_judgement import archive_rate, machine_lines, relay_pid
+from relay.doctor.machine_checks import archive_rate, machine_lines, relay_pid
 from relay.doctor.process_sockets import process_sockets
-from relay.doctor.replica_judgement import replica_lines
+from relay.doctor.replica_checks import replica_lines
 from relay.doctor.server_answers import ServerAnswers, ask
-from relay.doctor.source_judgement import OwnPlace, shown_bytes, source_lines
+from relay.doctor.source_checks import OwnPlace, shown_bytes, source_lines
 from relay.upstream.binlog_directory import binlog_names
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.identity import earlier_registration, own_registration

@@ -1,6 +1,5 @@
 """One transaction as the table filter sees it: which of its events stay, and what cannot be decided."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,6 +16,7 @@ from protocol.binlog.statement_text import one_line
 from protocol.binlog.status_variables import SQL_MODE, known_values
 from protocol.binlog.table_map import decode_table_map, table_id_bytes
 from protocol.binlog.xa_prepare import decode_xa_prepare
+from protocol.sql.control import Control, control_of
 from relay.export.table_choice import TableChoice
 
 _SEEDS: Final = frozenset((EventType.INTVAR, EventType.RAND, EventType.USER_VAR))
@@ -44,10 +44,6 @@ _BETWEEN: Final = frozenset(
     )
 )
 """These belong to no transaction's content, or are so important that they stay."""
-_PARTS: Final = re.compile(rb"\s*(?:begin|commit|rollback|savepoint|release\s+savepoint|start\s+transaction)\b", re.I)
-_XA: Final = re.compile(
-    rb"\s*xa\s+(start|begin|end|prepare|commit|rollback)\s+(.*?)(?:\s+one\s+phase)?\s*\Z", re.I | re.S
-)
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -293,7 +289,9 @@ class FilteredTransaction:
         if self._is_part(event, text):
             return
         sql_mode = int.from_bytes(known_values(query.status_variables).get(SQL_MODE, b""), "little")
-        about = self._choice.is_about(query.schema.decode("utf-8", "replace"), text, sql_mode)
+        about = self._choice.is_about(
+            query.schema.decode("utf-8", "replace"), text, sql_mode, self._format.server_version
+        )
         self._list(event.offset, about, one_line(text[: 4 * _SHOWN_CHARACTERS]))
         if about or (about is None and self._keeps_undecided):
             self._add(KeptEvent(event.offset, event.size))
@@ -302,23 +300,19 @@ class FilteredTransaction:
 
     def _is_part(self, event: SeenEvent, text: bytes) -> bool:
         """Return whether the statement belongs to the transaction's frame; if so, it was taken."""
-        match = _XA.match(text)
-        if match is None and _PARTS.match(text) is None:
+        found = control_of(text, self._format.server_version)
+        if found is None:
             return False
-        kept = KeptEvent(event.offset, event.size)
-        if match is not None:
-            verb, name = match[1].lower(), match[2]
-            if verb in (b"start", b"begin"):
-                self._prepared = name
-            elif verb in (b"commit", b"rollback") and self._prepared is None:
-                # It ends a transaction that was prepared before.
-                if name in self._xa.left_out:
-                    self._xa.left_out.discard(name)
-                else:
-                    self._has_content = True
-            elif verb in (b"commit", b"rollback"):
+        if found.control is Control.XA_START:
+            self._prepared = found.name
+        elif found.control in (Control.XA_COMMIT, Control.XA_ROLLBACK):
+            if self._prepared is not None:
                 self._is_over = True
-        self._events.append(kept)
+            elif found.name in self._xa.left_out:  # of a transaction that was prepared before
+                self._xa.left_out.discard(found.name)
+            else:
+                self._has_content = True
+        self._events.append(KeptEvent(event.offset, event.size))
         return True
 
     def _load_text(self, event: SeenEvent) -> str | None:

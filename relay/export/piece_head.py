@@ -4,10 +4,10 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from protocol.binlog.encoded_events import patch_format_description
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_first_event
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER, HEADER_SIZE, MAGIC
-from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ProtocolError
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.file_gtids import FileGtidCollector

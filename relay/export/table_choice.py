@@ -1,14 +1,12 @@
 """The choice of an export's tables, and the decision whether a statement concerns one of them, none, or is undecidable."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from protocol.sql.kind import Purpose, kind_of
 from relay.export.export_errors import ExportRefused
 
-_OF_TABLES: Final = re.compile(BEFORE_VERB + rb"(?:create|alter|drop|rename|truncate)\b", re.IGNORECASE | re.DOTALL)
 _SCHEMA_WORDS: Final = frozenset(("database", "schema"))
 _ALL: Final = "*"
 
@@ -42,12 +40,13 @@ class TableChoice:
         """Return whether rows of this table are exported."""
         return (schema, table) in self.tables or (schema, _ALL) in self.tables
 
-    def is_about(self, default_schema: str, text: bytes, sql_mode: int) -> bool | None:
+    def is_about(self, default_schema: str, text: bytes, sql_mode: int, server_version: str) -> bool | None:
         """Return whether a statement defines or empties one of the tables, by its words; None if that is unknown.
 
         In doubt a statement counts as concerning one: a statement that names one of them beside others does.
         """
-        if _OF_TABLES.match(text) is None:
+        kind = kind_of(text, server_version)
+        if kind.purpose is Purpose.UNSURE or not kind.may_commit:
             return None
         words = defined_names(text, sql_mode)
         if words is None:

@@ -1,4 +1,5 @@
-"""A reader of the archive between two places: transactions, statements and changed rows as Arrow tables, and the tables that existed there."""
+"""A reader of the archive between two places: transactions, statements and changed rows as Arrow tables, and the tables that existed
+there."""
 
 import json
 import os
@@ -21,10 +22,10 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.binlog_tables import arrow
 from relay.binlog_tables.plan.packed_store import store_of
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.series_files import SeriesFile, find_files
 from relay.binlog_tables.plan.series_head import read_head
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.table_patterns import readings
 from relay.packed.packed_facts import PACKED_SUFFIXES
@@ -59,7 +60,8 @@ IMAGES: Final = RowParts()
 
 @dataclass(frozen=True, slots=True)
 class StoredBinlog:
-    """The bytes that a binlog takes where it is stored, packed or not, and the time of its first event (None: not read, or not recorded)."""
+    """The bytes that a binlog takes where it is stored, packed or not, and the time of its first event (None: not read, or not
+    recorded)."""
 
     bytes: int
     begun: datetime | None
@@ -76,34 +78,34 @@ class ArchiveReading:
         self._versions: dict[str, str] = {}
         self._schema: tuple[str, int | None, RecordedSchema] | None = None
 
-    def oldest(self) -> FeedPlace:
+    def oldest(self) -> FeedOffset:
         """Return the first place that the archive contains."""
-        return FeedPlace.of_text(arrow.oldest(self.path))
+        return FeedOffset.of_text(arrow.oldest(self.path))
 
-    def newest(self, start: FeedPlace | None = None, max_bytes: int | None = None) -> FeedPlace:
+    def newest(self, start: FeedOffset | None = None, max_bytes: int | None = None) -> FeedOffset:
         """Return the end of the last whole transaction, or of the last one within `max_bytes` after `start`."""
         if start is None:
-            return FeedPlace.of_text(arrow.newest(self.path))
-        return FeedPlace.of_text(arrow.newest(self.path, self.text(start), max_bytes=max_bytes))
+            return FeedOffset.of_text(arrow.newest(self.path))
+        return FeedOffset.of_text(arrow.newest(self.path, self.text(start), max_bytes=max_bytes))
 
-    def text(self, place: FeedPlace) -> str:
+    def text(self, place: FeedOffset) -> str:
         """Return FILE:POSITION. Raises: FeedStop if the file is missing."""
         return f"{self._file(place)[0]}:{place.position}"
 
-    def told(self, place: FeedPlace) -> str:
+    def told(self, place: FeedOffset) -> str:
         """Return FILE:POSITION for a message, also if the file is missing."""
         try:
             return self.text(place)
         except FeedStop:
             return f"file {place.number} of source {place.generation}:{place.position}"
 
-    def _file(self, place: FeedPlace) -> tuple[str, str]:
+    def _file(self, place: FeedOffset) -> tuple[str, str]:
         key = (place.generation, place.number)
         if key not in self._files:
             self._files = {}
             for file in find_files(self._store, self.path):
                 try:
-                    at = FeedPlace.at(file.name, FIRST_EVENT)
+                    at = FeedOffset.at(file.name, FIRST_EVENT)
                 except Malformed:
                     continue
                 self._files[at.generation, at.number] = (file.name, file.path)
@@ -119,20 +121,21 @@ class ArchiveReading:
             )
         return found
 
-    def bytes_between(self, start: FeedPlace, end: FeedPlace) -> int:
+    def bytes_between(self, start: FeedOffset, end: FeedOffset) -> int:
         """Return how many bytes of binlog are between two places, as far as their files exist."""
         self.text(end)
         total = 0
         for (generation, number), (_name, path) in self._files.items():
-            first = FeedPlace(generation, number, FIRST_EVENT)
-            if FeedPlace(start.generation, start.number, FIRST_EVENT) <= first <= end:
+            first = FeedOffset(generation, number, FIRST_EVENT)
+            if FeedOffset(start.generation, start.number, FIRST_EVENT) <= first <= end:
                 low = start.position if (generation, number) == (start.generation, start.number) else FIRST_EVENT
                 high = end.position if (generation, number) == (end.generation, end.number) else self._size(path)
                 total += max(0, high - low)
         return total
 
     def stored(self, since: datetime) -> list[StoredBinlog]:
-        """Return the binlogs, oldest first. Their first events are read from the newest back to the first binlog that began before `since`."""
+        """Return the binlogs, oldest first. Their first events are read from the newest back to the first binlog that began before
+        `since`."""
         self.text(self.newest())
         found: list[StoredBinlog] = []
         asked = True
@@ -142,14 +145,14 @@ class ArchiveReading:
             found.append(StoredBinlog(self._stored_bytes(path), begun))
         return found[::-1]
 
-    def begun(self, place: FeedPlace) -> datetime | None:
+    def begun(self, place: FeedOffset) -> datetime | None:
         """Return the time of the first event of a place's binlog; None if it is not recorded or the file is missing."""
         try:
             return self._begun(self._file(place)[1])
         except FeedStop:
             return None
 
-    def server_id(self, place: FeedPlace) -> int | None:
+    def server_id(self, place: FeedOffset) -> int | None:
         """Return the id of the server that wrote the binlog of a place; None if it is not recorded."""
         path = self._file(place)[1]
         return read_head(self._store, SeriesFile(path, path)).server_id
@@ -164,22 +167,22 @@ class ArchiveReading:
         there = [path + suffix for suffix in ("", *PACKED_SUFFIXES) if os.path.exists(path + suffix)]
         return sum(os.path.getsize(one) for one in there)
 
-    def stretches_before(self, upto: FeedPlace) -> Iterator[tuple[FeedPlace, FeedPlace]]:
+    def stretches_before(self, upto: FeedOffset) -> Iterator[tuple[FeedOffset, FeedOffset]]:
         """Yield the files up to a place, the newest first: the start of each, and the start of the next one, or the place."""
         self.text(upto)
         end = upto
         for key in sorted(self._files, reverse=True):
-            start = FeedPlace(*key, FIRST_EVENT)
+            start = FeedOffset(*key, FIRST_EVENT)
             if start < upto:
                 yield start, end
                 end = start
 
-    def gaps(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
+    def gaps(self, start: FeedOffset, end: FeedOffset) -> list[tuple[FeedOffset, str]]:
         """Return the gaps in (start, end] where binlogs are missing: the place after each gap, and what is known of it."""
         self.text(end)
         found = []
         for (before, (name, _path)), (after, (file, path)) in pairwise(self._files.items()):
-            place = FeedPlace(*after, FIRST_EVENT)
+            place = FeedOffset(*after, FIRST_EVENT)
             if not start < place <= end:
                 continue
             if before[0] == after[0] and after[1] != before[1] + 1:
@@ -209,29 +212,31 @@ class ArchiveReading:
         finally:
             reader.close()
 
-    def transactions(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
+    def transactions(self, start: FeedOffset, end: FeedOffset) -> pa.Table:
         """Return the transactions in [start, end)."""
         return self._read("transactions", TRANSACTION_COLUMNS, start, end)
 
-    def changed_tables(self, start: FeedPlace, end: FeedPlace) -> frozenset[TableName]:
-        """Return the tables with changed rows in [start, end). A name with a dot gives each of its readings, some of which are no tables."""
+    def changed_tables(self, start: FeedOffset, end: FeedOffset) -> frozenset[TableName]:
+        """Return the tables with changed rows in [start, end). A name with a dot gives each of its readings, some of which are no
+        tables."""
         names = pc.unique(pc.list_flatten(self._read("transactions", ("tables",), start, end).column("tables")))
         return frozenset(key for one in names.to_pylist() for key in readings(one))
 
-    def in_one_phase(self, start: FeedPlace, end: FeedPlace) -> frozenset[int]:
-        """Return the places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended, as their XA_PREPARE says."""
+    def in_one_phase(self, start: FeedOffset, end: FeedOffset) -> frozenset[int]:
+        """Return the places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended, as their XA_PREPARE
+        says."""
         columns = ("file", "position", "transaction", "type_code")
         found = []
         with arrow.read(self.path, "events", columns=columns, start=self.text(start), end=self.text(end)) as reader:
             for batch in reader:
                 prepares = batch.filter(pc.fill_null(pc.equal(batch.column("type_code"), EventType.XA_PREPARE), False))
                 for one in prepares.to_pylist():
-                    event = self._bytes(FeedPlace.at(one["file"], one["position"]), HEADER_SIZE + 1)
+                    event = self._bytes(FeedOffset.at(one["file"], one["position"]), HEADER_SIZE + 1)
                     if event[HEADER_SIZE:] == b"\x01" and one["transaction"] is not None:
-                        found.append(FeedPlace.at(one["file"], one["transaction"]).version)
+                        found.append(FeedOffset.at(one["file"], one["transaction"]).version)
         return frozenset(found)
 
-    def prepared_tables(self, start: FeedPlace, end: FeedPlace) -> dict[FeedPlace, frozenset[TableName]]:
+    def prepared_tables(self, start: FeedOffset, end: FeedOffset) -> dict[FeedOffset, frozenset[TableName]]:
         """Return the starts of the XA transactions that were prepared in [start, end), each with the tables that it changes."""
         found = {}
         with self._reader("transactions", ("file", "start", "tables", "closed_by"), start, end, {}) as reader:
@@ -240,37 +245,38 @@ class ArchiveReading:
                 for one in prepared.to_pylist():
                     if one["start"] is not None:
                         names = (key for name in one["tables"] or () for key in readings(name))
-                        found[FeedPlace.at(one["file"], one["start"])] = frozenset(names)
+                        found[FeedOffset.at(one["file"], one["start"])] = frozenset(names)
         return found
 
-    def xa_statements(self, start: FeedPlace, end: FeedPlace) -> list[tuple[FeedPlace, str]]:
-        """Return the statements in [start, end) that begin, end and commit XA transactions, in order, each with the start of its transaction."""
+    def xa_statements(self, start: FeedOffset, end: FeedOffset) -> list[tuple[FeedOffset, str]]:
+        """Return the statements in [start, end) that begin, end and commit XA transactions, in order, each with the start of its
+        transaction."""
         found = []
         with self._reader("statements", ("file", "transaction", "statement"), start, end, {}) as reader:
             for batch in reader:
                 of_xa = batch.filter(pc.fill_null(pc.starts_with(batch.column("statement"), "XA "), False))
                 for one in of_xa.to_pylist():
                     if one["transaction"] is not None:
-                        found.append((FeedPlace.at(one["file"], one["transaction"]), one["statement"]))
+                        found.append((FeedOffset.at(one["file"], one["transaction"]), one["statement"]))
         return found
 
-    def used_temporary(self, place: FeedPlace) -> bool:
+    def used_temporary(self, place: FeedOffset) -> bool:
         """Return whether the statement there used a temporary table or something else that only its connection sees."""
         return bool(int.from_bytes(self._bytes(place, HEADER_SIZE)[FLAGS], "little") & OF_ONE_CONNECTION)
 
-    def _bytes(self, place: FeedPlace, count: int) -> bytes:
+    def _bytes(self, place: FeedOffset, count: int) -> bytes:
         opened = self._store.open(self._file(place)[1])
         try:
             return bytes(read_bytes(opened, place.position, count))
         finally:
             opened.close()
 
-    def statements(self, start: FeedPlace, end: FeedPlace) -> pa.Table:
+    def statements(self, start: FeedOffset, end: FeedOffset) -> pa.Table:
         """Return the statements in [start, end)."""
         return self._read("statements", STATEMENT_COLUMNS, start, end)
 
     def rows(
-        self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
+        self, start: FeedOffset, end: FeedOffset, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
     ) -> Iterator[pa.Table]:
         """Yield the changed rows in [start, end), some at a time; with `schemas`, only those of these schemas."""
         if not wanted.values:
@@ -280,29 +286,30 @@ class ArchiveReading:
         for batch in arrow.read_values(self.path, columns, start=self.text(start), end=self.text(end), schemas=schemas):
             yield pa.Table.from_batches([batch])
 
-    def rows_of(self, start: FeedPlace, end: FeedPlace, key: TableName) -> Iterator[pa.Table]:
+    def rows_of(self, start: FeedOffset, end: FeedOffset, key: TableName) -> Iterator[pa.Table]:
         """Yield the changed rows of one table in [start, end), some at a time."""
         yield from self._batches(ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
 
-    def row_statements(self, start: FeedPlace, end: FeedPlace, table: str, characters: int) -> Iterator[pa.Table]:
-        """Yield the operations of the changed rows in [start, end) of all tables of a name and the first characters of their statements."""
+    def row_statements(self, start: FeedOffset, end: FeedOffset, table: str, characters: int) -> Iterator[pa.Table]:
+        """Yield the operations of the changed rows in [start, end) of all tables of a name and the first characters of their
+        statements."""
         columns = ("sequence", "row", "file", "transaction", "operation", "schema", "statement")
         with self._reader("rows", columns, start, end, {"table": [table]}, characters) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
-    def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
+    def changed_rows(self, start: FeedOffset, end: FeedOffset) -> Iterator[pa.Table]:
         """Yield the operations of all changed rows in [start, end) without their values, some at a time."""
         yield from self._batches(("file", "transaction", "operation"), start, end, {})
 
     def _batches(
-        self, columns: tuple[str, ...], start: FeedPlace, end: FeedPlace, where: Mapping[str, Sequence[str]]
+        self, columns: tuple[str, ...], start: FeedOffset, end: FeedOffset, where: Mapping[str, Sequence[str]]
     ) -> Iterator[pa.Table]:
         with self._reader("rows", columns, start, end, where) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
-    def _read(self, level: str, columns: tuple[str, ...], start: FeedPlace, end: FeedPlace) -> pa.Table:
+    def _read(self, level: str, columns: tuple[str, ...], start: FeedOffset, end: FeedOffset) -> pa.Table:
         with self._reader(level, columns, start, end, {}) as reader:
             return reader.read_all()
 
@@ -310,8 +317,8 @@ class ArchiveReading:
         self,
         level: str,
         columns: tuple[str, ...],
-        start: FeedPlace,
-        end: FeedPlace,
+        start: FeedOffset,
+        end: FeedOffset,
         where: Mapping[str, Sequence[str]],
         statement_characters: int | None = None,
     ) -> pa.RecordBatchReader:
@@ -332,24 +339,24 @@ class ArchiveReading:
         kept = self._schema
         if kept is not None and kept[:2] == (file, stop) and stop is not None:
             return kept[2]
-        path = self._file(FeedPlace.at(file, FIRST_EVENT))[1]
+        path = self._file(FeedOffset.at(file, FIRST_EVENT))[1]
         directory, _, base = path.rpartition("/")
-        found = told_schema(self._store, directory or ".", base, stop)
+        found = reported_schema(self._store, directory or ".", base, stop)
         self._schema = (file, stop, found)
         return found
 
-    def table(self, key: TableName, at: FeedPlace, upto: FeedPlace) -> Table | None:
+    def table(self, key: TableName, at: FeedOffset, upto: FeedOffset) -> Table | None:
         """Return a table's definition for an event at a place; statements up to `upto` are considered."""
         if at.generation != upto.generation:
             newest = max(number for generation, number in self._files if generation == at.generation)
             return self.schema(self._files[at.generation, newest][0], None).at(key, (at.number, at.position))
         return self.schema(self._file(upto)[0], upto.position).at(key, (at.number, at.position))
 
-    def names_at(self, place: FeedPlace) -> list[TableName]:
+    def names_at(self, place: FeedOffset) -> list[TableName]:
         """Return the tables of the source that wrote the file of a place, as far as the archive knows them."""
         return list(self.schema(self._file(place)[0], place.position).names())
 
-    def names(self, upto: FeedPlace) -> list[TableName]:
+    def names(self, upto: FeedOffset) -> list[TableName]:
         """Return all tables that the archive knows up to a place."""
         self.text(upto)
         found: set[TableName] = set()
@@ -359,7 +366,7 @@ class ArchiveReading:
                 found |= set(self.schema(self._files[generation, number][0], None).names())
         return sorted(found)
 
-    def server_version(self, place: FeedPlace) -> str:
+    def server_version(self, place: FeedOffset) -> str:
         """Return the version of the server that wrote the file of a place."""
         _name, path = self._file(place)
         if path not in self._versions:

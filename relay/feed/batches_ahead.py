@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, WantedTables, read_batch
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 
 
 class BatchesAhead:
@@ -18,12 +18,13 @@ class BatchesAhead:
         self._reading = reading
         self._wanted = wanted
         self._most_bytes = most_bytes
-        self._end: FeedPlace | None = None
-        self._pending: tuple[FeedPlace, FeedPlace, Future[FeedBatch]] | None = None
+        self._end: FeedOffset | None = None
+        self._pending: tuple[FeedOffset, FeedOffset, Future[FeedBatch]] | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="feed-reader")
 
-    def next(self, place: FeedPlace, upto: FeedPlace | None) -> FeedBatch | None:
-        """Return the batch that begins at `place`, at most up to `upto`; None if there is nothing new. Raises whatever reading raises."""
+    def next(self, place: FeedOffset, upto: FeedOffset | None) -> FeedBatch | None:
+        """Return the batch that begins at `place`, at most up to `upto`; None if there is nothing new. Raises whatever reading
+        raises."""
         pending, self._pending = self._pending, None
         if pending is not None and pending[0] == place and (upto is None or pending[1] <= upto):
             batch = pending[2].result()
@@ -39,11 +40,11 @@ class BatchesAhead:
         return batch
 
     @property
-    def archive_end(self) -> FeedPlace | None:
+    def archive_end(self) -> FeedOffset | None:
         """Return the end of the archive when it was last looked at; None if it was not yet."""
         return self._end
 
-    def _read_on(self, batch: FeedBatch, upto: FeedPlace | None) -> None:
+    def _read_on(self, batch: FeedBatch, upto: FeedOffset | None) -> None:
         """Begin to read the batch after this one, if there is known to be more."""
         last = self._end if upto is None else upto
         if last is None or batch.end >= last:
@@ -54,7 +55,7 @@ class BatchesAhead:
             wanted.known.extend(key for key in batch.parts if key not in wanted.known)
             self._pending = (batch.end, end, self._reader.submit(read_batch, self._reading, batch.end, end, wanted))
 
-    def _reach(self, place: FeedPlace, upto: FeedPlace | None) -> FeedPlace:
+    def _reach(self, place: FeedOffset, upto: FeedOffset | None) -> FeedOffset:
         """Return the end of the batch that begins at `place`; `place` itself if nothing follows."""
         if self._end is None or self._end <= place:
             self._end = self._reading.newest()

@@ -14,13 +14,13 @@ from relay.binlog_tables.plan.places import PositionGone
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
-from relay.feed.fed_table import CURRENT, HISTORY, FedTable, FeedSettings
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.sink_table import CURRENT, HISTORY, FeedSettings, SinkTable
 from relay.feed.table_patterns import named_schemas, names_table
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
@@ -45,7 +45,8 @@ class FedTables:
 
 @dataclass(frozen=True, slots=True)
 class FeedLimits:
-    """The limits of a batch. `batch_bytes` of binlog are applied at once, unless a transaction is larger. `space` is for the batch's rows."""
+    """The limits of a batch. `batch_bytes` of binlog are applied at once, unless a transaction is larger. `space` is for the batch's
+    rows."""
 
     batch_bytes: int = 16 << 20
     space: BatchSpace = field(default_factory=BatchSpace)
@@ -82,7 +83,7 @@ class FeedEngine:
         self.choice = choice
         self.settings = settings
         self.counts = FeedCounts()
-        self.tables: dict[TableName, FedTable] = {}
+        self.tables: dict[TableName, SinkTable] = {}
         self.connection = connection
         self._start = start
         self._limits = limits
@@ -95,7 +96,7 @@ class FeedEngine:
         """A table that is behind all others: the settings did not name it for a while."""
         self._is_same_archive = False
         self._has_capitals = self.progress.capitals is not None
-        self.place: FeedPlace = self._open()
+        self.place: FeedOffset = self._open()
         self.last_time: Any = None
 
     def stand(self) -> None:
@@ -103,7 +104,7 @@ class FeedEngine:
         places = self.places()
         self.place = min(places.values()) if places else self.place
 
-    def places(self) -> dict[TableName, FeedPlace]:
+    def places(self) -> dict[TableName, FeedOffset]:
         """Return up to where each table is complete: by its own commits, or by `_feed`, which saves commits without changes."""
         found = {}
         for key, table in self.tables.items():
@@ -120,7 +121,7 @@ class FeedEngine:
                 found[key] = min(parts)
         return found
 
-    def _open(self) -> FeedPlace:
+    def _open(self) -> FeedOffset:
         """Open the tables that are in the lake, and return the place that all of them have reached."""
         newest = self.reading.newest()
         fed = {key for key in self.progress.tables() if self.choice(key)}
@@ -144,29 +145,30 @@ class FeedEngine:
             done = self.progress.place if not self.progress.tables() else None
             return newest if done is None else done
         try:
-            return FeedPlace.of_text(self._start)
+            return FeedOffset.of_text(self._start)
         except (ValueError, Malformed):
             raise FeedStop(
                 "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
             ) from None
 
-    def table(self, key: TableName) -> FedTable:
+    def table(self, key: TableName) -> SinkTable:
         """Return one table, which is opened when it is first asked for."""
         if key not in self.tables:
             settings = self.settings
             # What a table held that was not named for a while is not known.
             if not all(choice(key) for choice in self._choices):
                 settings = replace(settings, assume_empty=False)
-            self.tables[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+            self.tables[key] = SinkTable(key, self.lake, self.reading, self.connection, settings)
             self.tables[key].missed = self.progress.missed if settings.assume_empty else None
         return self.tables[key]
 
     def begin(self) -> None:
-        """Record `start` before the first batch of a feed that has no table yet, so that it stays the same if the feed ends before it has one."""
+        """Record `start` before the first batch of a feed that has no table yet, so that it stays the same if the feed ends before it
+        has one."""
         if not self.tables and self.progress.begun_at is None:
             self.progress.note_begun(self.place)
 
-    def step(self, upto: FeedPlace | None = None) -> bool:
+    def step(self, upto: FeedOffset | None = None) -> bool:
         """Apply one batch; return False if there is nothing new. Raises: FeedStop, with everything before it in the lake."""
         if not self._is_same_archive:
             self.begin()
@@ -214,7 +216,7 @@ class FeedEngine:
                 _OTHER_ARCHIVE,
             )
 
-    def read(self, start: FeedPlace, end: FeedPlace, *, images: bool = False) -> FeedBatch:
+    def read(self, start: FeedOffset, end: FeedOffset, *, images: bool = False) -> FeedBatch:
         """Return the changes of the fed tables in a stretch; it ends before a RENAME, or consists of it alone.
 
         With `images` the rows have images as JSON, also if the lake needs none.
@@ -228,7 +230,7 @@ class FeedEngine:
         # The state is copied: the lake's tables belong to this thread alone.
         fed = {key: place for key, table in self.tables.items() if (place := table.place) is not None}
 
-        def is_passed(key: TableName, place: FeedPlace) -> bool:
+        def is_passed(key: TableName, place: FeedOffset) -> bool:
             return key in fed and fed[key] > place
 
         return WantedTables(
@@ -292,7 +294,8 @@ class FeedEngine:
             self._limits.space.directory.close()
 
     def _announce(self, batch: FeedBatch) -> None:
-        """Record which tables are to come before any table is beyond the batch's start, as a table that does not exist yet has no place."""
+        """Record which tables are to come before any table is beyond the batch's start, as a table that does not exist yet has no
+        place."""
         new = [key for key in batch.parts if self.table(key).place is None]
         if new and not set(new).issubset(self.progress.tables()):
             self.progress.note(batch.start, self.tables.values(), self.reading.told(batch.start), self.last_time)
@@ -303,7 +306,7 @@ class FeedEngine:
         unseen = [*batch.unseen, *(one for part in batch.parts.values() for one in part.unseen)]
         found = [(one.start, one.reason) for one in unseen]
         found += [
-            (FeedPlace.of_version(one), "a transaction that was not committed")
+            (FeedOffset.of_version(one), "a transaction that was not committed")
             for one in batch.prepared | batch.rolled_back
         ]
         if found and self.progress.missed is None:
@@ -318,14 +321,14 @@ class FeedEngine:
             return
         for key, part in batch.parts.items():
             self.table(key).begin_history(batch, part)
-        others: dict[TableName, FedTable] = {}
+        others: dict[TableName, SinkTable] = {}
 
-        def table(key: TableName) -> FedTable:
+        def table(key: TableName) -> SinkTable:
             if self.choice(key):
                 return self.table(key)
             if key not in others:
                 settings = replace(self.settings, modes=(CURRENT,), assume_empty=False)
-                others[key] = FedTable(key, self.lake, self.reading, self.connection, settings)
+                others[key] = SinkTable(key, self.lake, self.reading, self.connection, settings)
             return others[key]
 
         def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:

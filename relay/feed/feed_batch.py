@@ -10,16 +10,22 @@ import pyarrow.compute as pc
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import IMAGES, ArchiveReading, RowParts
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.rows_spool import RowsSpool
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.statements.logged_changes import RENAMED, FedDefinition, UnseenChange, in_lower_case, logged_changes
+from relay.feed.statements.logged_changes import (
+    RENAMED,
+    DdlChange,
+    UnseenChange,
+    in_lower_case,
+    logged_changes,
+    rolls_back_in_part,
+)
 from relay.feed.xa_commits import xa_commits
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
-_ROLLBACK_TO: Final = r"(?i)^[\s(/]*.{0,200}rollback\s+(work\s+)?to\b"
 _CUT: Final = "transaction_cut"
 _BY_SERVER: Final = 0x0010
 """This flag of rows (USE_SQL_FOREIGN_KEY_F, MySQL 9.6) says that the server enforces their foreign keys and logs the changes."""
@@ -31,7 +37,7 @@ class TablePart:
 
     key: TableName
     rows: PartRows = field(default_factory=lambda: PartRows([]))
-    definitions: list[FedDefinition] = field(default_factory=list)
+    definitions: list[DdlChange] = field(default_factory=list)
     unseen: list[UnseenChange] = field(default_factory=list)
 
 
@@ -51,12 +57,12 @@ class BatchSpace:
 class FeedBatch:
     """The stretch [start, end), which must be closed once it is applied or discarded. `stop` says why it ends early.
 
-    `rolled_back` and `prepared` are versions of transactions' places. `by_engine` are those of transactions whose foreign keys the engine enforces,
-    which no binlog records; None means that all may be such.
+    `rolled_back` and `prepared` are versions of transactions' places. `by_engine` are those of transactions whose foreign keys the
+    engine enforces, which no binlog records; None means that all may be such.
     """
 
-    start: FeedPlace
-    end: FeedPlace
+    start: FeedOffset
+    end: FeedOffset
     parts: dict[TableName, TablePart] = field(default_factory=dict)
     unseen: list[UnseenChange] = field(default_factory=list)
     rolled_back: frozenset[int] = frozenset()
@@ -85,20 +91,20 @@ class FeedBatch:
 class WantedTables:
     """The tables for which a batch is made. `known` are those in the lake; rows are read only of `schemas`.
 
-    `passed` returns whether a table is fed beyond a place, so that errors there no longer matter to it. `parts` are the parts of rows to read.
-    `names_fold` is True if names that differ only in case may mean one table, as far as earlier batches show.
+    `passed` returns whether a table is fed beyond a place, so that errors there no longer matter to it. `parts` are the parts of rows
+    to read. `names_fold` is True if names that differ only in case may mean one table, as far as earlier batches show.
     """
 
     wanted: Callable[[TableName], bool]
     known: list[TableName] = field(default_factory=list)
     schemas: list[str] | None = None
-    passed: Callable[[TableName, FeedPlace], bool] = lambda _key, _place: False
+    passed: Callable[[TableName, FeedOffset], bool] = lambda _key, _place: False
     parts: RowParts = IMAGES
     names_fold: bool = True
     space: BatchSpace = field(default_factory=BatchSpace)
 
 
-def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables: WantedTables) -> FeedBatch:
+def read_batch(reading: ArchiveReading, start: FeedOffset, end: FeedOffset, tables: WantedTables) -> FeedBatch:
     """Return the changes of the wanted tables in [start, end).
 
     The batch ends before the first transaction that cannot be read, and before a RENAME, which gets a batch of its own.
@@ -144,7 +150,7 @@ def read_batch(reading: ArchiveReading, start: FeedPlace, end: FeedPlace, tables
 
 def _read_rows(
     reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables
-) -> tuple[FeedPlace, FeedStop] | None:
+) -> tuple[FeedOffset, FeedStop] | None:
     """Read the rows of the wanted tables into the batch; return where it must end, and why, if something cannot be read."""
     spool = batch.spool()
     for rows in reading.rows(batch.start, batch.end, tables.schemas, tables.parts):
@@ -158,14 +164,14 @@ def _read_rows(
 
 
 def _wrong_row(
-    reading: ArchiveReading, rows: pa.Table, start: FeedPlace, transactions: pa.Table, tables: WantedTables
-) -> tuple[FeedPlace, FeedStop] | None:
+    reading: ArchiveReading, rows: pa.Table, start: FeedOffset, transactions: pa.Table, tables: WantedTables
+) -> tuple[FeedOffset, FeedStop] | None:
     """Return the first row that cannot be read and matters: the end of what is before it, and the stop."""
     for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])
         position = one["transaction"] if one["transaction"] is not None else one["position"]
         if one["schema"] is not None and (
-            not tables.wanted(key) or tables.passed(key, FeedPlace.at(one["file"], position))
+            not tables.wanted(key) or tables.passed(key, FeedOffset.at(one["file"], position))
         ):
             continue
         place = _boundary(one["file"], position, _ends(transactions), start)
@@ -176,18 +182,18 @@ def _wrong_row(
     unnamed = rows.filter(pc.equal(rows.column("named"), "none")).select(["file", "transaction", "schema", "table"])
     for one in unnamed.group_by(unnamed.column_names, use_threads=False).aggregate([]).to_pylist():
         key = (one["schema"], one["table"])
-        place = FeedPlace.at(one["file"], one["transaction"])
+        place = FeedOffset.at(one["file"], one["transaction"])
         if tables.wanted(key) and not tables.passed(key, place):
             return place, _unnamed(key, reading.told(place))
     return None
 
 
-def renames_of(batch: FeedBatch) -> list[FedDefinition]:
+def renames_of(batch: FeedBatch) -> list[DdlChange]:
     """Return the definitions that rename its tables."""
     return [one for part in batch.parts.values() for one in part.definitions if one.action == RENAMED]
 
 
-def _rename_cut(batch: FeedBatch) -> FeedPlace | None:
+def _rename_cut(batch: FeedBatch) -> FeedOffset | None:
     """Return where a batch must end so that a RENAME is alone in one; None if it may stay as it is."""
     found = renames_of(batch)
     if not found:
@@ -201,19 +207,21 @@ def _rename_cut(batch: FeedBatch) -> FeedPlace | None:
 def _add_statements(
     reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables, *, plain: bool
 ) -> None:
-    """Add definitions and changes without rows. `plain` groups consist of rows, so that only ROLLBACK TO is looked for, which is logged if other
-    engines take part."""
+    """Add definitions and changes without rows. `plain` groups consist of rows, so that only ROLLBACK TO is looked for, which is logged
+    if other engines take part."""
     if plain and not batch.parts:
         return
     statements = reading.statements(batch.start, batch.end)
     text = statements.column("statement")
-    kept = pc.match_substring_regex(text, _ROLLBACK_TO) if plain else pc.not_equal(text, "BEGIN")
-    statements = statements.filter(kept)
-    if not statements.num_rows:
+    kept = pc.match_substring(text, "rollback", ignore_case=True) if plain else pc.not_equal(text, "BEGIN")
+    rows = statements.filter(kept).to_pylist()
+    if plain:
+        rows = [row for row in rows if rolls_back_in_part(row["statement"])]
+    if not rows:
         return
     names = [*tables.known, *batch.parts]
     found = logged_changes(
-        statements.to_pylist(),
+        rows,
         _ends(transactions),
         reading.server_version,
         names,
@@ -237,16 +245,16 @@ def has_capitals(names: Iterable[TableName]) -> bool:
 
 
 def _knows_flag(version: str) -> bool:
-    """Return whether a server of this version may log the changes of its foreign keys. A replica of an older server does not, nor one with
-    innodb_native_foreign_keys = ON; its rows say so."""
+    """Return whether a server of this version may log the changes of its foreign keys. A replica of an older server does not, nor one
+    with innodb_native_foreign_keys = ON; its rows say so."""
     return "mariadb" not in version.lower() and version_numbers(version)[:2] >= (9, 6)
 
 
-def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedPlace, int]]:
+def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedOffset, int]]:
     """Map (file, start) of the transactions to their end and sequence."""
     columns = [transactions.column(name).to_pylist() for name in ("file", "start", "end", "sequence")]
     return {
-        (file, start): (FeedPlace.at(file, end), sequence or 0)
+        (file, start): (FeedOffset.at(file, end), sequence or 0)
         for file, start, end, sequence in zip(*columns, strict=True)
         if start is not None and end is not None
     }
@@ -256,12 +264,12 @@ def _places(transactions: pa.Table) -> frozenset[int]:
     """Return the starts of transactions, as versions."""
     columns = [transactions.column(name).to_pylist() for name in ("file", "start")]
     return frozenset(
-        FeedPlace.at(file, start).version for file, start in zip(*columns, strict=True) if start is not None
+        FeedOffset.at(file, start).version for file, start in zip(*columns, strict=True) if start is not None
     )
 
 
 def _before(
-    reading: ArchiveReading, place: FeedPlace, start: FeedPlace, tables: WantedTables, stop: FeedStop
+    reading: ArchiveReading, place: FeedOffset, start: FeedOffset, tables: WantedTables, stop: FeedStop
 ) -> FeedBatch:
     batch = read_batch(reading, start, place, tables) if place > start else FeedBatch(start, start, space=tables.space)
     batch.stop = batch.stop or stop
@@ -281,7 +289,7 @@ def _unnamed(key: TableName, told: str) -> FeedStop:
     )
 
 
-def _unreadable(one: dict[str, Any], place: FeedPlace, reading: ArchiveReading) -> FeedStop:
+def _unreadable(one: dict[str, Any], place: FeedOffset, reading: ArchiveReading) -> FeedStop:
     at = one.get("finding_position") or one.get("position") or place.position
     return FeedStop(
         one["finding"],
@@ -293,9 +301,9 @@ def _unreadable(one: dict[str, Any], place: FeedPlace, reading: ArchiveReading) 
 
 
 def _boundary(
-    file: str, position: int, ends: dict[tuple[str, int], tuple[FeedPlace, int]], start: FeedPlace
-) -> FeedPlace:
+    file: str, position: int, ends: dict[tuple[str, int], tuple[FeedOffset, int]], start: FeedOffset
+) -> FeedOffset:
     """Return the end of the last transaction that was read before a position, never before `start`."""
-    at = FeedPlace.at(file, position)
+    at = FeedOffset.at(file, position)
     before = [end for end, _sequence in ends.values() if end <= at]
     return max([start, *before])

@@ -16,11 +16,11 @@ from relay.binlog_tables.plan.read_finding import FileLost, StorageSilent
 from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FedTables, FeedEngine, FeedLimits
-from relay.feed.fed_table import FeedSettings
 from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.sink_table import FeedSettings
 from relay.feed.spool.spool_directory import SpoolDirectory
 
 _LEAST_PAUSE_S: Final = 1.0

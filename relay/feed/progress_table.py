@@ -1,7 +1,8 @@
 """The lake's table `_feed`: how far all tables are, for observers, and so that tables without changes need no commits.
 
-A table that the settings no longer name stays in it with the place up to which it was fed: if it is named again, it continues there. So do those of
-another feed with the same target. `begun` is the time of the first event of the binlog of `place`: after RESET MASTER another binlog has its name.
+A table that the settings no longer name stays in it with the place up to which it was fed: if it is named again, it continues there. So
+do those of another feed with the same target. `begun` is the time of the first event of the binlog of `place`: after RESET MASTER
+another binlog has its name.
 """
 
 import json
@@ -15,11 +16,11 @@ import pyarrow as pa
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 
 if TYPE_CHECKING:
-    from relay.feed.fed_table import FedTable
+    from relay.feed.sink_table import SinkTable
 
 STATE: Final = "_feed"
 STOP: Final = "binlog-relay.stop"
@@ -58,7 +59,7 @@ class ProgressTable:
         lake: Lake,
         choice: str = "",
         modes: Sequence[str] = (),
-        begun: Callable[[FeedPlace], datetime | None] = lambda _place: None,
+        begun: Callable[[FeedOffset], datetime | None] = lambda _place: None,
     ) -> None:
         self._lake = lake
         self._begun = begun
@@ -67,20 +68,20 @@ class ProgressTable:
         self._table: LakeTable | None = lake.open(STATE, "", "")
         self._rows = self._read()
         self._written = time.monotonic()
-        self._noted: tuple[FeedPlace, list[FedTable], str, Any] | None = None
+        self._noted: tuple[FeedOffset, list[SinkTable], str, Any] | None = None
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """The place that was written last."""
         return self._table.place if self._table is not None else None
 
     @property
-    def begun_at(self) -> FeedPlace | None:
+    def begun_at(self) -> FeedOffset | None:
         """How far the feed with these settings was while it had no table yet; None if there was none, as far as is known."""
         version = self._starts().get(self._choice)
-        return FeedPlace.of_version(version) if version is not None else None
+        return FeedOffset.of_version(version) if version is not None else None
 
-    def note_begun(self, place: FeedPlace) -> None:
+    def note_begun(self, place: FeedOffset) -> None:
         """Record how far a feed is that has no table yet: if `start` is the latest, that would be another place the next time."""
         if self._table is None:
             self._create(place, {STARTS: json.dumps({self._choice: place.version})})
@@ -96,8 +97,8 @@ class ProgressTable:
         return found
 
     def choices(self) -> list[Any]:
-        """Return all that the settings have named since the table was created, including now, as given; if there are too many, an entry that names
-        nothing."""
+        """Return all that the settings have named since the table was created, including now, as given; if there are too many, an entry
+        that names nothing."""
         known = self._table.properties.get(CHOICES) if self._table is not None else None
         found: list[Any] = json.loads(known) if known else []
         if not self._choice or json.loads(self._choice) in found:
@@ -128,7 +129,7 @@ class ProgressTable:
         told, reason = json.loads(text)
         return told, reason
 
-    def note_missed(self, place: FeedPlace, told: str, reason: str) -> None:
+    def note_missed(self, place: FeedOffset, told: str, reason: str) -> None:
         """Record that there was such a change at `told`, unless there was one before."""
         if self._table is None:
             self._create(place)
@@ -139,18 +140,18 @@ class ProgressTable:
         """Return the tables that were fed when it was written."""
         return list(self._rows)
 
-    def done(self, key: TableName, kind: str = "") -> FeedPlace | None:
+    def done(self, key: TableName, kind: str = "") -> FeedOffset | None:
         """Return the place up to which a table, or its part of that kind, is complete; None if it is not recorded here."""
         row = self._rows.get(key)
         modes = row.get("modes") if row is not None else None
         if row is None or (kind and modes and kind not in modes.split(",")):
             return None
         try:
-            return FeedPlace.of_text(row["place"])
+            return FeedOffset.of_text(row["place"])
         except (ValueError, Malformed, FeedStop):
             return None
 
-    def binlogs(self) -> Iterator[tuple[FeedPlace, datetime]]:
+    def binlogs(self) -> Iterator[tuple[FeedOffset, datetime]]:
         """Yield the binlogs that tables have reached: a place in each, and the time of its first event."""
         found = {}
         for key, row in self._rows.items():
@@ -171,13 +172,13 @@ class ProgressTable:
         with self._table.scan() as reader:
             return {(one["schema"], one["table"]): one for one in reader.read_all().to_pylist()}
 
-    def note(self, place: FeedPlace, tables: "Iterable[FedTable]", told: str, last_time: Any) -> None:
+    def note(self, place: FeedOffset, tables: "Iterable[SinkTable]", told: str, last_time: Any) -> None:
         """Note that all tables are at `place`; this is written at most once a minute."""
         self._noted = (place, list(tables), told, last_time)
         if time.monotonic() - self._written >= _EVERY_S:
             self.write()
 
-    def fall_back(self, place: FeedPlace, told: str) -> None:
+    def fall_back(self, place: FeedOffset, told: str) -> None:
         """Lower what is recorded: tables must be fed from `place` on, which is FILE:POSITION."""
         if self._table is None:
             return
@@ -195,7 +196,7 @@ class ProgressTable:
         found: dict[str, Any] | None = json.loads(text) if text else None
         return found
 
-    def note_stop(self, stop: FeedStop, place: FeedPlace) -> None:
+    def note_stop(self, stop: FeedStop, place: FeedOffset) -> None:
         """Record what stopped the feed, for observers; it stays until the feed goes on."""
         self.write()
         if self._table is None:
@@ -228,11 +229,11 @@ class ProgressTable:
         if self._table is not None and self._table.properties.get(STOP):
             self._table.set_properties({STOP: ""})
 
-    def _create(self, place: FeedPlace, more: Mapping[str, str] | None = None) -> None:
+    def _create(self, place: FeedOffset, more: Mapping[str, str] | None = None) -> None:
         properties = {CHOICES: json.dumps([json.loads(self._choice)])} if self._choice else {}
         self._table = self._lake.create(NewTable(STATE, ("", ""), PROGRESS, place, {**properties, **(more or {})}))
 
-    def _replace(self, place: FeedPlace) -> None:
+    def _replace(self, place: FeedOffset) -> None:
         if self._table is None:
             return
         self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
@@ -241,7 +242,7 @@ class ProgressTable:
         """Remove what only old versions contain."""
         return dict(self._table.expire(keep_hours)) if self._table is not None else {}
 
-    def _row(self, table: "FedTable", place: FeedPlace, told: str, last_time: Any) -> dict[str, Any]:
+    def _row(self, table: "SinkTable", place: FeedOffset, told: str, last_time: Any) -> dict[str, Any]:
         properties = table.current.properties if table.current is not None else {}
         return {
             "schema": table.key[0],
@@ -256,7 +257,7 @@ class ProgressTable:
         }
 
 
-def current_state(table: "FedTable", place: FeedPlace) -> str:
+def current_state(table: "SinkTable", place: FeedOffset) -> str:
     """Return the state of the table's current rows at `place`, in a few words."""
     if table.current is None:
         return "waits for a snapshot" if table.may_have_current else "changes only"

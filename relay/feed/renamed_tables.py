@@ -1,8 +1,9 @@
 """RENAME TABLE in the lake: a table's rows appear under its new name, once, even if the process dies in between.
 
-A lake has no commit over several tables. So each table takes its rows over in a commit of its own, whose place is after the statement: a table that
-has passed that place is done. The table that takes a table's rows comes before that table's own turn. Where names are swapped, one comes too late for
-that: before anything is done, each table notes which of its versions is the last before the statement, and that version is read then.
+A lake has no commit over several tables. So each table takes its rows over in a commit of its own, whose place is after the statement:
+a table that has passed that place is done. The table that takes a table's rows comes before that table's own turn. Where names are
+swapped, one comes too late for that: before anything is done, each table notes which of its versions is the last before the statement,
+and that version is read then.
 """
 
 import json
@@ -14,15 +15,15 @@ import pyarrow as pa
 
 from protocol.sql.tables.source_table import Table, TableName
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.fed_table import FedTable
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, read_batch, renames_of
 from relay.feed.lake.lake_rows import changed_rows, plain_schema
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.rows.lake_columns import lake_columns, lake_key
+from relay.feed.sink_table import SinkTable
 from relay.feed.statements.definition_effect import alteration, recreated
-from relay.feed.statements.logged_changes import CREATED, RENAMED, FedDefinition, logged_changes, shown
+from relay.feed.statements.logged_changes import CREATED, RENAMED, DdlChange, logged_changes, shown
 
 RENAMING: Final = "binlog-relay.rename"
 """This property is set while names change: the statement's end, the table's version before it, and how stale it was and will be."""
@@ -31,24 +32,25 @@ _STALE: Final = (STALE_FROM, STALE_REASON)
 
 @dataclass(slots=True)
 class _Turn:
-    """The task of one table: take the rows of `source` (None: have none). `had` and `gets` are since when it is stale, and why, before and after."""
+    """The task of one table: take the rows of `source` (None: have none). `had` and `gets` are since when it is stale, and why, before
+    and after."""
 
     key: TableName
-    table: FedTable
-    definition: FedDefinition
-    source: FedTable | None
+    table: SinkTable
+    definition: DdlChange
+    source: SinkTable | None
     had: list[str | None]
     gets: list[str | None]
 
 
 class TableRenames:
-    """The executor of a batch of one RENAME. `table` returns a table by its name, fed or not; `is_fed` returns whether the settings name it;
-    `note_cascades` adds to a batch what foreign keys may have changed in some tables."""
+    """The executor of a batch of one RENAME. `table` returns a table by its name, fed or not; `is_fed` returns whether the settings
+    name it; `note_cascades` adds to a batch what foreign keys may have changed in some tables."""
 
     def __init__(
         self,
         reading: ArchiveReading,
-        table: Callable[[TableName], FedTable],
+        table: Callable[[TableName], SinkTable],
         is_fed: Callable[[TableName], bool],
         note_cascades: Callable[[FeedBatch, Iterable[TableName]], None],
         most_bytes: int,
@@ -82,7 +84,7 @@ class TableRenames:
         place = turn.table.current.place if turn.table.current is not None else None
         return place is not None and place >= turn.definition.end
 
-    def _turn(self, one: FedDefinition, batch: FeedBatch) -> _Turn | None:
+    def _turn(self, one: DdlChange, batch: FeedBatch) -> _Turn | None:
         """Return None if nothing is kept of the table and it takes no rows. Raises: FeedStop if its rows are unknown."""
         table = self._table(one.key)
         source = self._table(one.source) if one.source is not None else None
@@ -110,12 +112,12 @@ class TableRenames:
             turn.gets = [told, one.hides]
         return turn
 
-    def _unknown(self, one: FedDefinition, place: str, why: str) -> FeedStop:
+    def _unknown(self, one: DdlChange, place: str, why: str) -> FeedStop:
         text = shown(one.text, 120)
         return table_stop("table_renamed", place, ".".join(one.key), f"Its rows are not known behind {text}: {why}.")
 
     @staticmethod
-    def _stale(table: FedTable, one: FedDefinition) -> list[str | None]:
+    def _stale(table: SinkTable, one: DdlChange) -> list[str | None]:
         """Return since when and why the table was stale before the statement."""
         noted = _noted(table, one)
         if noted is not None:
@@ -152,10 +154,10 @@ class TableRenames:
             if turn.table.current is not None:
                 turn.table.current.rebuild(change.schema, changed_rows(reader, change), one.end)
 
-    def _change(self, turn: _Turn, source: FedTable, schema: pa.Schema, batch: FeedBatch) -> ColumnsChange:
+    def _change(self, turn: _Turn, source: SinkTable, schema: pa.Schema, batch: FeedBatch) -> ColumnsChange:
         """Return the change to the columns after the statement: ALTER TABLE may rename the table and change it at once."""
         one = turn.definition
-        at = FeedPlace(one.start.generation, one.start.number, one.position)
+        at = FeedOffset(one.start.generation, one.start.number, one.position)
         before: Table | None = source.definition_at(_before(one), batch.end)
         after: Table | None = turn.table.definition_at(at, batch.end)
         if before is None or after is None:
@@ -179,7 +181,7 @@ class TableRenames:
 
     # ---- rows of a table that is not fed ----
 
-    def _catch_up(self, table: FedTable, one: FedDefinition, batch: FeedBatch) -> None:
+    def _catch_up(self, table: SinkTable, one: DdlChange, batch: FeedBatch) -> None:
         """Feed a table that the settings do not name, from its CREATE TABLE up to the statement."""
         place = self._made_at(table.key, one.start)
         if place is None:
@@ -210,7 +212,7 @@ class TableRenames:
                 some.close()
             place = some.end
 
-    def _made_at(self, key: TableName, upto: FeedPlace) -> FeedPlace | None:
+    def _made_at(self, key: TableName, upto: FeedOffset) -> FeedOffset | None:
         """Return the place of the newest CREATE TABLE of a table, unless a later statement gave it its name."""
         for start, end in self._reading.stretches_before(upto):
             statements = self._reading.statements(start, end)
@@ -226,12 +228,12 @@ class TableRenames:
         return None
 
 
-def _before(one: FedDefinition) -> FeedPlace:
+def _before(one: DdlChange) -> FeedOffset:
     """Return a place at which the statement has not changed anything."""
-    return FeedPlace(one.start.generation, one.start.number, one.position - 1)
+    return FeedOffset(one.start.generation, one.start.number, one.position - 1)
 
 
-def _noted(table: FedTable, one: FedDefinition) -> dict[str, Any] | None:
+def _noted(table: SinkTable, one: DdlChange) -> dict[str, Any] | None:
     """Return what the table noted about this statement, or None."""
     text = table.current.properties.get(RENAMING) if table.current is not None else None
     noted: dict[str, Any] | None = json.loads(text) if text else None

@@ -20,7 +20,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.sql.tables.source_table import TableName
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import NUMBER, TEXT, LakeColumn
 from relay.feed.rows.net_changes import CHANGES, TableRows, literal
 from relay.feed.rows.row_numbers import row_numbers
@@ -165,7 +165,7 @@ class ReplacedRows:
         files = [
             file
             for (file,) in _distinct(updates, "file")
-            if _is_mariadb(self._reading.server_version(FeedPlace.at(file, FIRST_EVENT)))
+            if _is_mariadb(self._reading.server_version(FeedOffset.at(file, FIRST_EVENT)))
         ]
         return pa.array(files, pa.string())
 

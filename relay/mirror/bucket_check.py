@@ -17,8 +17,8 @@ from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.catalog.generation_directories import FIRST, generation_numbers, generation_path
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier
 from relay.archive.storage.files import BESIDE_SUFFIXES
+from relay.archive.storage.storage_location import PLACE_SUFFIX, StorageLocation, Tier
 from relay.archive_inspection.listing import list_archive
 from relay.bucket_copy.bucket_content import bucket_content
 from relay.bucket_copy.bucket_manifest import MANIFEST_KEY
@@ -36,7 +36,7 @@ from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed.packing import PackOptions
-from relay.packing_process.packing_means import PackingMeans
+from relay.packing_process.compression_settings import CompressionSettings
 
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _PIECE: Final = 8 << 20
@@ -261,7 +261,7 @@ class BucketCheck:
             return f"{url(place.stored_name)} is not what was stored: its SHA-256 is another"
         return None
 
-    def _other_end(self, file: str, stored: ObjectFacts, place: FilePlace, copy: CheckedCopy) -> str | None:
+    def _other_end(self, file: str, stored: ObjectFacts, place: StorageLocation, copy: CheckedCopy) -> str | None:
         must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
         source = StoredObject(self._store, stored.key, stored.size)
         try:
@@ -287,7 +287,9 @@ class BucketCheck:
         for number, files in self._lacking.items():
             # Without its note it does not count as there; so a killed repair is repeated.
             self._store.delete([folder_of(number) + file.name + PLACE_SUFFIX for file in files])
-        copying = MirrorPass(self._store, self._ownership, PackingMeans(options=packing, keys=keys), threading.Event())
+        copying = MirrorPass(
+            self._store, self._ownership, CompressionSettings(options=packing, keys=keys), threading.Event()
+        )
         paths = dict(generations)
         for number, files in self._lacking.items():
             pictured = tuple(PicturedFile(file.name, file.number, file.end, sealed=True) for file in files)

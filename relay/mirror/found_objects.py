@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 
-from relay.archive.storage.file_place import PLACE_SUFFIX
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 from relay.bucket_copy.bucket_manifest import MOST_NOTE_BYTES
 from relay.bucket_copy.manifest_keeper import ManifestKeeper
 from relay.bucket_copy.mirror_parts import MOST_STORED_PART, MirrorPart, opened_part

@@ -21,8 +21,8 @@ from relay.object_store.object_errors import MirrorRefused, ObjectStoreError, Pr
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packed_errors import PackedError
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyStopped
-from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
@@ -66,7 +66,7 @@ class Mirror:
         self,
         archive: Archive,
         options: StoreOptions,
-        means: PackingMeans,
+        means: CompressionSettings,
         writer: tuple[str, str],
         interval_s: float,
     ) -> None:

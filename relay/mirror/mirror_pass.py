@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.position import binlog_number, is_binlog_name
-from relay.archive.storage.file_place import PLACE_SUFFIX
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 from relay.bucket_copy.bucket_manifest import MOST_NOTE_BYTES, is_page
 from relay.bucket_copy.manifest_keeper import ManifestKeeper
 from relay.bucket_copy.mirror_parts import (
@@ -35,8 +35,8 @@ from relay.object_store.object_errors import ObjectMissing
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_errors import KeyMissing, KeyWrong
 from relay.packed.packed_facts import PACKED_SUFFIXES, OfArchive, plain_name
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
-from relay.packing_process.packing_means import PackingMeans
 
 _DAMAGED_AGAIN_S: Final = 3600.0
 """The time after which a file that was not what was archived is retried, unless it is another one by then."""
@@ -73,7 +73,7 @@ class MirrorPass:
         self,
         store: ObjectStore,
         ownership: Ownership,
-        means: PackingMeans,
+        means: CompressionSettings,
         stop: threading.Event,
     ) -> None:
         self._store = store

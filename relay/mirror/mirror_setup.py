@@ -19,8 +19,8 @@ from relay.object_store.object_errors import ObjectStoreError
 from relay.packed.packed_errors import KeyUnreadable
 from relay.packed.packing import PackOptions
 from relay.packed.packing_room import PackingRoom
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packer import ProcessPacker
-from relay.packing_process.packing_means import PackingMeans
 from relay.tiers.tier_setup import bucket_store, key_ring
 
 
@@ -68,5 +68,5 @@ def archive_mirror(
     # The mirror itself retries, and reports its lag meanwhile.
     options = replace(section.bucket.options(), tries=3, give_up_s=15.0)
     packing = PackOptions(room=room) if section.tiers is None else PackOptions(level=section.tiers.level, room=room)
-    means = PackingMeans(ProcessPacker(), packing, key_ring(section))
+    means = CompressionSettings(ProcessPacker(), packing, key_ring(section))
     return Mirror(archive, options, means, (uuid, token), section.mirror.interval_s)

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from typing import Final
 
-from relay.bucket_copy.bucket_holes import HolesWanted, holes_text
+from relay.bucket_copy.bucket_gaps import HolesWanted, holes_text
 from relay.bucket_copy.checked_copy import AS_WRITTEN, WantedCopy
 from relay.commands.outcome import CommandFailed
 from relay.config import Config

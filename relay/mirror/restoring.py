@@ -16,13 +16,13 @@ from typing import Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog_rows import file_of
-from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
+from relay.archive.storage.storage_location import PLACE_SUFFIX, LocationNote
 from relay.archive.whole_directory import DirectoryBusy, whole_directory
 from relay.binlog_file.broken import Broken
 from relay.bucket_copy.bucket_content import BucketContent, BucketGeneration, bucket_content
-from relay.bucket_copy.bucket_holes import BucketHole, HolesWanted, holes_of, holes_text, removed_oldest, trimmed
+from relay.bucket_copy.bucket_gaps import BucketHole, HolesWanted, holes_of, holes_text, removed_oldest, trimmed
 from relay.bucket_copy.checked_copy import AS_WRITTEN, CheckedCopy, WantedCopy, must_be_signed, open_copy
 from relay.bucket_copy.manifest_record import ManifestRecord
 from relay.bucket_copy.mirror_errors import RestoreRefused
@@ -228,7 +228,7 @@ class _Restoring:
         self._on_progress(file)
         return Position(file, note.place.plain_bytes)
 
-    def _is_noted(self, generation: BucketGeneration, file: str, note: PlaceNote) -> bool:
+    def _is_noted(self, generation: BucketGeneration, file: str, note: LocationNote) -> bool:
         """Return whether the object is the one of its note, by its end. Raises: KeyMissing, KeyWrong."""
         key, place = generation.folder + note.place.stored_name, note.place
         must, source = is_encrypted_name(place.stored_name), StoredObject(self._store, key, place.stored_bytes)
@@ -240,8 +240,8 @@ class _Restoring:
         return True
 
     def _packed_otherwise(
-        self, generation: BucketGeneration, file: str, note: PlaceNote, size: int | None
-    ) -> PlaceNote:
+        self, generation: BucketGeneration, file: str, note: LocationNote, size: int | None
+    ) -> LocationNote:
         """Return the note of an object that is not the one that was noted, and has the binlog: its relay died before it noted that.
 
         size: of the object; None: there is none. Raises: RestoreRefused; ObjectStoreError; KeyMissing, KeyWrong.
@@ -283,7 +283,7 @@ class _Restoring:
                 "on: the same command with --accept-unencrypted. Nothing was restored."
             )
 
-    def _unpack(self, generation: BucketGeneration, path: Path, note: PlaceNote) -> None:
+    def _unpack(self, generation: BucketGeneration, path: Path, note: LocationNote) -> None:
         source = StoredObject(self._store, generation.folder + note.place.stored_name)
         must = is_encrypted_name(note.place.stored_name)
         reader = self._opened(generation, path.name, note, source, must_be_encrypted=must)
@@ -308,7 +308,13 @@ class _Restoring:
             )
 
     def _opened(
-        self, generation: BucketGeneration, file: str, note: PlaceNote, source: StoredObject, *, must_be_encrypted: bool
+        self,
+        generation: BucketGeneration,
+        file: str,
+        note: LocationNote,
+        source: StoredObject,
+        *,
+        must_be_encrypted: bool,
     ) -> PackedReader:
         key, place = generation.folder + note.place.stored_name, note.place
         try:

@@ -11,15 +11,15 @@ from typing import Final
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, read_place
 from relay.archive.storage.files import CATALOG_NAME, StoredFile
+from relay.archive.storage.storage_location import PLACE_SUFFIX, LocationNote, StorageLocation, Tier, read_place
 from relay.mirror.mirror_picture import PicturedGeneration
 from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.sealed_object import SealedPacking, sha256_of, unlike_sent
 from relay.packed.packed_facts import OfArchive
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder
-from relay.packing_process.packing_means import PackingMeans
 
 GIVES_WAY_S: Final = 10.0
 """The longest pause of packing for receiving and serving, for each binlog: those after it wait for it."""
@@ -45,7 +45,7 @@ class SealedCopy:
     def __init__(
         self,
         store: ObjectStore,
-        means: PackingMeans,
+        means: CompressionSettings,
         stop: threading.Event,
         archive: str,
     ) -> None:
@@ -56,7 +56,7 @@ class SealedCopy:
         self._layer = means.packer.layer
         self._packing = SealedPacking(means, _MIRRORING)
 
-    def put(self, generation: PicturedGeneration, name: str) -> PlaceNote | None:
+    def put(self, generation: PicturedGeneration, name: str) -> LocationNote | None:
         """Put the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
         row, gtids = self._row(generation, name)
         if row is None or not row.sealed or gtids is None:
@@ -64,7 +64,7 @@ class SealedCopy:
         path = generation.directory / name
         of = OfArchive(self._archive, generation.number)
         place = self._packed(path, generation.folder, row, of) or self._packed_already(path, generation.folder)
-        return PlaceNote(place, file_row(row), gtids)
+        return LocationNote(place, file_row(row), gtids)
 
     def differs(
         self, generation: PicturedGeneration, name: str, content: bytes, sizes: Mapping[str, int]
@@ -73,7 +73,7 @@ class SealedCopy:
         it does not. content: of the note. sizes: by key, of the bucket's objects for it."""
         row, _gtids = self._row(generation, name)
         try:
-            note = PlaceNote.decode(content)
+            note = LocationNote.decode(content)
             noted = file_of(note.file_row)
         except (ValueError, TypeError) as error:
             return f"its note cannot be read: {error}"
@@ -104,7 +104,7 @@ class SealedCopy:
 
     # --- as it was received --------------------------------------------------------------------------------------------
 
-    def _packed(self, path: Path, folder: str, row: ArchivedFile, of: OfArchive) -> FilePlace | None:
+    def _packed(self, path: Path, folder: str, row: ArchivedFile, of: OfArchive) -> StorageLocation | None:
         """Return the place of the packed file; None: it is not on the disk as it was received, or not any more."""
         try:
             size = self._layer.size_of(path)
@@ -135,7 +135,7 @@ class SealedCopy:
 
     # --- packed already ------------------------------------------------------------------------------------------------
 
-    def _packed_already(self, path: Path, folder: str) -> FilePlace:
+    def _packed_already(self, path: Path, folder: str) -> StorageLocation:
         """Return the place of a file that is packed on the disk, from where it goes as it is; or in the bucket."""
         gone = ""
         for _ in range(2):  # it may leave the disk for the bucket meanwhile
@@ -173,7 +173,7 @@ class SealedCopy:
         with StoredFile.open(self._layer, path) as stored:
             return sha256_of(stored.size, read, self._stop.is_set)
 
-    def _look(self, key: str, place: FilePlace) -> None:
+    def _look(self, key: str, place: StorageLocation) -> None:
         """Look up a file that is in the bucket alone, where it was read back when it was moved."""
         try:
             size = self._store.head(key).size
@@ -187,7 +187,7 @@ class SealedCopy:
 
     # --- in the bucket -------------------------------------------------------------------------------------------------
 
-    def _read_back(self, key: str, place: FilePlace) -> None:
+    def _read_back(self, key: str, place: StorageLocation) -> None:
         what = unlike_sent(self._store, key, place, self._stop.is_set)
         if what is not None:
             raise ObjectDamaged(f"it {what}", url=self._store.url(key), advice="It is sent again.")

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from relay.archive.storage.file_place import FilePlace, Tier
 from relay.archive.storage.files import TEMPORARY_SUFFIX
+from relay.archive.storage.storage_location import StorageLocation, Tier
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_facts import packed_name
 from relay.packed.packing_room import BorrowedRoom
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyOrder, CopyStopped, PackedCopy
-from relay.packing_process.packing_means import PackingMeans
 
 _PIECE: Final = 8 << 20
 
@@ -23,7 +23,7 @@ _PIECE: Final = 8 << 20
 class PackedBinlog(NamedTuple):
     """A packed binlog in the file `temporary`, on the disk as a whole. place: its future place."""
 
-    place: FilePlace
+    place: StorageLocation
     copy: PackedCopy
     temporary: Path
 
@@ -31,7 +31,7 @@ class PackedBinlog(NamedTuple):
 class SealedPacking:
     """Packs one binlog after the other. Blocking, for one thread. mark: in the names of its temporary files."""
 
-    def __init__(self, means: PackingMeans, mark: str = "") -> None:
+    def __init__(self, means: CompressionSettings, mark: str = "") -> None:
         self._means = means
         self._mark = mark
         self._borrowed: BorrowedRoom | None = None
@@ -68,7 +68,7 @@ class SealedPacking:
             raise
         key_id = None if means.keys is None else means.keys.active
         facts = (copy.stored_bytes, key_id, copy.packed_digest, order.end, copy.end_digest)
-        return PackedBinlog(FilePlace(tier, stored_name, *facts), copy, temporary)
+        return PackedBinlog(StorageLocation(tier, stored_name, *facts), copy, temporary)
 
     def give_room_back(self) -> None:
         """Give the room back: the binlog that was packed last is there alone, or not at all, and takes no temporary room."""
@@ -76,7 +76,7 @@ class SealedPacking:
             self._borrowed.give_back()
 
 
-def unlike_sent(store: ObjectStore, key: str, place: FilePlace, stop: Callable[[], bool]) -> str | None:
+def unlike_sent(store: ObjectStore, key: str, place: StorageLocation, stop: Callable[[], bool]) -> str | None:
     """Read all of an object once more, as replicas will get it. Return how it differs from what was sent, after "it"; None: it does
     not.
 

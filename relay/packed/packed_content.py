@@ -16,8 +16,8 @@ _PIECE: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class PackedContent:
-    """stored_bytes, stored_digest, end_digest: of the packed file, as in `FilePlace`. digest: of the binlog in it, as in the catalog;
-    sha256: of the same bytes, `sha256:…`. key_id: of the key that it is encrypted with; None: it is not."""
+    """stored_bytes, stored_digest, end_digest: of the packed file, as in `StorageLocation`. digest: of the binlog in it, as in the
+    catalog; sha256: of the same bytes, `sha256:…`. key_id: of the key that it is encrypted with; None: it is not."""
 
     stored_bytes: int
     stored_digest: str

@@ -7,7 +7,7 @@ from typing import Final
 
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import FilePlace
+from relay.archive.storage.storage_location import StorageLocation
 from relay.packed.byte_source import ByteSource
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
@@ -23,7 +23,7 @@ _NOTED: Final = "sha256:"
 def check_stored(
     source: ByteSource,
     file: ArchivedFile,
-    place: FilePlace,
+    place: StorageLocation,
     keys: KeyRing | None,
     boundary_before: Callable[[int], int],
     on_progress: Callable[[int], None] = lambda count: None,
@@ -77,7 +77,7 @@ def check_stored(
         yield ArchiveFinding(place.stored_name, None, f"{where} {_ANOTHER}; the binlog in it is whole")
 
 
-def _is_another(hexdigest: str, place: FilePlace) -> bool:
+def _is_another(hexdigest: str, place: StorageLocation) -> bool:
     return place.digest.startswith(_NOTED) and place.digest != _NOTED + hexdigest
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
-from relay.archive.storage.file_place import FilePlace, Tier, place_path, read_place
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.storage_location import StorageLocation, Tier, place_path, read_place
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.key_ring import KeyRing
@@ -41,7 +41,7 @@ class PackedFiles:
         self._root = root
         self.keys = keys
         self.store = store
-        self._places: OrderedDict[Path, tuple[tuple[int, int, int], FilePlace]] = OrderedDict()
+        self._places: OrderedDict[Path, tuple[tuple[int, int, int], StorageLocation]] = OrderedDict()
         """The contents of NAME.place, with the state of that file: it may have megabytes of GTIDs."""
         self._tables: OrderedDict[str, PackedFile] = OrderedDict()
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class PackedFiles:
         since, times, at_once = breaker.away_since, breaker.times_away, breaker.told_at_once
         return replace(found, has_bucket=True, bucket_away_since=since, times_away=times, told_at_once=at_once)
 
-    def place_of(self, path: Path) -> FilePlace | None:
+    def place_of(self, path: Path) -> StorageLocation | None:
         """Return the place of the binlog that has no file at `path`; None: nowhere. Raises: OSError; ArchiveUnavailable."""
         try:
             facts = os.stat(place_path(path))
@@ -96,7 +96,7 @@ class PackedFiles:
         find_again, boundary = partial(self._stored, path, is_again=True), partial(boundary_before, path)
         return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
-    def stored_object(self, path: Path, place: FilePlace) -> tuple[StoredObject, str]:
+    def stored_object(self, path: Path, place: StorageLocation) -> tuple[StoredObject, str]:
         """Return the bytes of a binlog in the bucket, and their URL, for messages. It contacts nothing. Raises: ArchiveUnavailable."""
         if self.store is None:
             what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
@@ -146,13 +146,15 @@ class _Nowhere:
         raise FileNotFoundError(2, os.strerror(2))
 
 
-def _unnoted(path: Path) -> FilePlace | None:
+def _unnoted(path: Path) -> StorageLocation | None:
     """Return the place of a packed file that was put in the place of the binlog at `path` by hand. Raises: OSError."""
     for suffix in PACKED_SUFFIXES:
         stored = path.with_name(path.name + suffix)
         with contextlib.suppress(FileNotFoundError):
             facts = stored.stat()
-            return FilePlace(Tier.COLD, stored.name, facts.st_size, None, f"{facts.st_ino}-{facts.st_mtime_ns}", -1)
+            return StorageLocation(
+                Tier.COLD, stored.name, facts.st_size, None, f"{facts.st_ino}-{facts.st_mtime_ns}", -1
+            )
     return None
 
 

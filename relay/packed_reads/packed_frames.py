@@ -29,7 +29,7 @@ T = TypeVar("T")
 class StoredBytes:
     """The stored form of a binlog. `key`: the same for the same bytes, whoever opened them. `is_remote`: in a bucket. `where`: for
     messages. `close`: releases `source`. `is_plain`: as it was received, not packed. `is_encrypted`: an encrypted one was stored.
-    `end_digest`: as in `FilePlace`, by the note on the relay's own disk."""
+    `end_digest`: as in `StorageLocation`, by the note on the relay's own disk."""
 
     key: str
     source: ByteSource

@@ -9,8 +9,8 @@ from relay.archive.read.open_file import OpenFile, PackedLayer
 from relay.archive.storage.archive_errors import ArchiveUnavailable
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import StoredFile
+from relay.archive.storage.storage_location import Tier
 from relay.archive.sums.file_sums import FileSums
 from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, ObjectStoreError
 from relay.packed_reads.packed_check import check_stored

@@ -122,7 +122,7 @@ class ThreadPacker(Packer):
 
 
 class ProcessPacker(Packer):
-    """Packs in a process of its own, which yields to all other work as `relay.packing_process.giving_way` describes."""
+    """Packs in a process of its own, which yields to all other work as `relay.packing_process.throttle` describes."""
 
     def __init__(self) -> None:
         super().__init__(FileLayer())

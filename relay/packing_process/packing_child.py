@@ -11,9 +11,9 @@ import traceback
 from typing import Final
 
 from relay.archive.storage.files import FileLayer
-from relay.packing_process.giving_way import GivingWay, processor_time_of, take_least_claim
 from relay.packing_process.packed_copy import CopyFailed, CopyStopped, PackedCopy, write_copy
 from relay.packing_process.packing_messages import receive_order, send_failure, send_made
+from relay.packing_process.throttle import Throttle, processor_time_of, take_least_claim
 
 URGENT: Final = "urgent"
 
@@ -33,7 +33,7 @@ def main() -> None:
 
         while (given := receive_order(link)) is not None:
             order, keys, files = given
-            way = GivingWay(stops, processor_time_of(relay), pauses_s=order.pauses_s)
+            way = Throttle(stops, processor_time_of(relay), pauses_s=order.pauses_s)
             done: PackedCopy | CopyFailed | OSError | str
             try:
                 done = write_copy(FileLayer(), files, order, keys, way)

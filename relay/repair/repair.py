@@ -26,9 +26,9 @@ from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.directory_lock import take_lock
-from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
+from relay.archive.storage.storage_location import Tier
 from relay.repair.file_origin import FileOrigin, following_name
 from relay.repair.repaired_file import WantedFile, empty_scratch, put_in_place
 from relay.upstream.source.source_errors import UpstreamError

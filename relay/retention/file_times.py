@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import Tier
+from relay.archive.storage.storage_location import Tier
 from relay.retention.decision import HeldFile
 
 NumberedFiles = Sequence[tuple[int, Sequence[ArchivedFile]]]

@@ -22,7 +22,7 @@ from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, Ar
 from relay.archive.storage.files import FileLayer
 from relay.downstream.connection.client_status import ClientStatus
 from relay.process.background import begin_task
-from relay.retention.age_pace import AgePace
+from relay.retention.age_purge_rate import AgePurgeRate
 from relay.retention.decision import (
     ArchiveFacts,
     Hold,
@@ -35,8 +35,8 @@ from relay.retention.decision import (
     decide,
 )
 from relay.retention.file_times import NumberedFiles, held_files_of, newest_event_time
-from relay.retention.held_back_log import HeldBackLog
 from relay.retention.known_replicas import KnownReplica, KnownReplicas, RecordValues, SeenReplica, order_of
+from relay.retention.purge_delay_log import HeldBackLog
 from relay.retention.replicas_file import read_known_replicas, write_known_replicas
 from relay.retention.retention_clock import RetentionClock
 from relay.retention.retention_holds import keeps_files, reader_holds, replica_holds, view_holds
@@ -130,7 +130,7 @@ class Retention:
         self._layer = layer or FileLayer()
         self._clock = clock or RetentionClock()
         self._lent_bytes = lent_bytes
-        self._paces: dict[str, AgePace] = {}
+        self._paces: dict[str, AgePurgeRate] = {}
         self._paced_at = self._looked_at = time.monotonic()
         self._log = HeldBackLog()
         self._wake = asyncio.Event()
@@ -308,7 +308,7 @@ class Retention:
             gone += [one for one in replicas if not one.connected and (one.generation, one.file) not in held]
             allowance = None
             if limits.keep_for_s is not None:
-                pace = self._paces.setdefault(name, AgePace())
+                pace = self._paces.setdefault(name, AgePurgeRate())
                 total = sum(file.size_bytes for file in files)
                 allowance = pace.allowance(total, limits.keep_for_s, elapsed_s)
             archives.append(ArchiveFacts(name, files, (*holds, *kept), allowance))

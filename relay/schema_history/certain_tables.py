@@ -8,7 +8,7 @@ nothing stands between the two that may have changed it. What may have is not lo
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
@@ -141,7 +141,7 @@ def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_told_first:
     for one in definitions:
         try:
             statement = one.parsed()
-        except NotSure:
+        except UnsupportedSyntax:
             return False
         if isinstance(statement, NoTable | AlterDatabase):
             continue

@@ -13,13 +13,13 @@ from protocol.binlog.schema.definition_statement import definition_statement, ma
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import MOST_NOTES
 from protocol.kernel.ingest import Ingest
+from protocol.sql.kind import kind_of
 from relay.archive.storage.files import StoredFile
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
 from relay.packed_reads.archive_layer import layer_of
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
-_ALTERS: Final = re.compile(r"\s*+(?>(?:/\*.*?\*/\s*+)*)ALTER\b", re.IGNORECASE | re.DOTALL)
 _TRIGGER: Final = re.compile(rb"\btrigger\b", re.IGNORECASE)
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 _GTID_BYTES: Final = 64
@@ -137,6 +137,10 @@ def logged_event(event: DefinitionEvent, version: str) -> LoggedDefinition | Non
     if event.alters_nothing:
         return None
     made = logged_definition(event.raw, event.post_length, event.checksum, version)
-    if made is not None and event.alters_nothing is None and _ALTERS.match(made.text or ""):
+    if (
+        made is not None
+        and event.alters_nothing is None
+        and kind_of((made.text or "").encode(), version).verb in ("ALTER", "")
+    ):
         return LoggedDefinition(made.names)
     return made

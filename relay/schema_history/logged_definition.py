@@ -9,8 +9,9 @@ from protocol.binlog.layout import FLAGS, OF_ONE_CONNECTION
 from protocol.binlog.schema.collation_names import collation_of_number
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import BEFORE_VERB, definition_statement, statement_setting
+from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
 from protocol.errors import ProtocolError
+from protocol.sql.kind import StatementKind, kind_of
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from protocol.sql.tables.server_dialect import DefaultCollations
     from relay.source_tables.table_book import SourceTables
 
-_SEEN_BYTES: Final = 400
 # A password that is part of a statement; no definition of a table has one there.
 _PASSWORD: Final = re.compile(r"\bIDENTIFIED\s++(?:BY|VIA|WITH|AS)\b|\bSET\s++PASSWORD\b", re.IGNORECASE)
 # Engines whose tables name another server, and the account there.
@@ -27,17 +27,9 @@ _CONNECTION: Final = re.compile(
     r"""(\bCONNECTION\s*+=?+\s*+)(?:'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z))""",
     re.IGNORECASE | re.DOTALL,
 )
-# What may change a temporary table. A statement that makes or drops one says so, or is of a table that then is gone.
-_CHANGES: Final = re.compile(
-    BEFORE_VERB + rb"(?:alter\b|(?:create|drop)\s++(?:\w++\s++){0,3}?index\b)", re.IGNORECASE | re.DOTALL
-)
 _RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
-# What may define something without columns.
-_NO_TABLE: Final = re.compile(
-    r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
-    r"|ALGORITHM|AGGREGATE|SQL)\b",
-    re.IGNORECASE,
-)
+_HAS_COLUMNS: Final = frozenset(("TABLE", "INDEX", "DATABASE", "SEQUENCE"))
+"""What a definition without columns is not about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +79,17 @@ class LoggedDefinition:
         return self.text is None or _RENAMES.search(self.text) is not None
 
     def parsed(self) -> "Statement":
-        """What it says. Raises: NotSure."""
-        from protocol.sql.lexer import NotSure
+        """What it says. Raises: UnsupportedSyntax."""
+        from protocol.sql.lexer import UnsupportedSyntax
         from protocol.sql.tables.ddl_parser import parse_ddl
 
         if self.text is None:
-            raise NotSure("a statement that cannot be read")
+            raise UnsupportedSyntax("a statement that cannot be read")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
     def apply_to(self, tables: "SourceTables") -> None:
         """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
-        from protocol.sql.lexer import NotSure
+        from protocol.sql.lexer import UnsupportedSyntax
         from relay.source_tables.applied_definition import (
             DefiningSession,
             apply_definition,
@@ -107,7 +99,7 @@ class LoggedDefinition:
 
         try:
             statement = self.parsed()
-        except NotSure:
+        except UnsupportedSyntax:
             tables.forget_words(self.names)
             return
         if self.error:
@@ -119,8 +111,14 @@ class LoggedDefinition:
         session = DefiningSession(self.thread_id, self.server_charset, self.server_collation)
         try:
             apply_definition(tables, statement, session)
-        except NotSure:
+        except UnsupportedSyntax:
             forget_tables(tables, statement)
+
+
+def _may_change(kind: StatementKind) -> bool:
+    """Return whether it may change a temporary table. A statement that makes or drops one
+    says so, or is of a table that then is missing."""
+    return kind.verb in ("ALTER", "") or kind.thing == "INDEX"
 
 
 def logged_definition(event: bytes, post_length: int, checksum: bool, version: str) -> LoggedDefinition | None:
@@ -136,7 +134,7 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     setting = statement_setting(event, post_length)
     client = charset_of_column(setting.client_collation)
     text = decode_text(found[1], client)
-    is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _CHANGES.match(found[1])
+    is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _may_change(kind_of(found[1], version))
     if "\ufffd" in text or is_unclear:
         # Whether there is such a temporary table is not always known: the statement may be about that, or not.
         return LoggedDefinition(defined_names(found[1], setting.sql_mode))
@@ -169,14 +167,14 @@ def default_collations(told: Mapping[int, int]) -> "DefaultCollations":
 
 def _has_no_table(made: LoggedDefinition) -> bool:
     """Whether it is for certain about something that has no columns."""
-    if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
+    if made.text is None or kind_of(made.text.encode(), made.version).thing in _HAS_COLUMNS:
         return False
-    from protocol.sql.lexer import NotSure
+    from protocol.sql.lexer import UnsupportedSyntax
     from protocol.sql.tables.ddl_statement import NoTable
 
     try:
         return isinstance(made.parsed(), NoTable)
-    except NotSure:
+    except UnsupportedSyntax:
         return False
 
 

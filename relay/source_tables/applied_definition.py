@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.altered_table import alter_table, table_of
 from protocol.sql.tables.ddl_statement import (
     AddForeignKey,
@@ -45,7 +45,7 @@ def apply_definition(
 ) -> None:
     """Takes the book to the place after the statement. adjusted: makes what the book gets of a table that is created or altered.
 
-    Raises: NotSure, and nothing has changed; so does what `adjusted` raises.
+    Raises: UnsupportedSyntax, and nothing has changed; so does what `adjusted` raises.
     """
     match statement:
         case CreateTable():
@@ -91,11 +91,14 @@ def note_table(tables: SourceTables, table: Table) -> None:
 
 
 def _is_hidden(tables: SourceTables, name: TableName, session: DefiningSession) -> bool:
-    """Whether the statement means a temporary table. Raises: NotSure where it may mean one that was dropped with its session."""
+    """Whether the statement means a temporary table.
+
+    Raises: UnsupportedSyntax where it may mean one that was dropped with its session.
+    """
     if not tables.is_temporary(session.thread_id, name):
         return False
     if tables.certain:
-        raise NotSure("it may be about a temporary table")
+        raise UnsupportedSyntax("it may be about a temporary table")
     return True
 
 
@@ -112,10 +115,10 @@ def _create(tables: SourceTables, made: CreateTable, session: DefiningSession, a
         if exists:
             return
         if exists is None:
-            raise NotSure("the table may have existed before")
+            raise UnsupportedSyntax("the table may have existed before")
     if made.like is not None:
         if source is None or not source.columns:
-            raise NotSure("it is made like a table that is not known")
+            raise UnsupportedSyntax("it is made like a table that is not known")
         lineage = tables.lineages.get((source.table.schema, source.table.name), 0)
         copied = replace(source.table, schema=name[0], name=name[1], foreign_keys=())
         tables.put(name, source._replace(table=copied), is_new=not made.or_replace)
@@ -138,7 +141,7 @@ def _alter(tables: SourceTables, made: AlterTable, session: DefiningSession, adj
     if known is None or not known.columns:
         if made.if_exists and tables.exists(made.name) is False:
             return
-        raise NotSure("a table that is not known")
+        raise UnsupportedSyntax("a table that is not known")
     name = (known.table.schema, known.table.name)
     tables.note_meant(made.name, name)
     altered = alter_table(known.table, made.clauses, tables.charset_of(name[0]))
@@ -184,7 +187,7 @@ def _rename(tables: SourceTables, made: RenameTables, session: DefiningSession) 
         for _old, new in made.pairs:
             _is_hidden(tables, new, session)
         if made.if_exists and any(tables.exists(old) is None for old, _new in made.pairs):
-            raise NotSure("it is not known which of the tables exist")
+            raise UnsupportedSyntax("it is not known which of the tables exist")
     for (old, new), is_hidden in zip(made.pairs, hidden, strict=True):
         if not is_hidden and not (made.if_exists and tables.exists(old) is False):
             tables.rename(old, new)

@@ -19,7 +19,7 @@ from relay.feed.archive_reading import IMAGES, ROW_COLUMNS, ArchiveReading, RowP
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSection, load_feed_config
 from relay.feed.feed_run import open_engine
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.row_places import AT, rows_within, with_places
 from relay.spark.datasource import register
 from relay.spark.micro_batches import limits_reads
@@ -35,9 +35,9 @@ class GivenRows(ArchiveReading):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self._given: tuple[FeedPlace, FeedPlace, pa.Table] | None = None
+        self._given: tuple[FeedOffset, FeedOffset, pa.Table] | None = None
 
-    def give(self, start: FeedPlace, end: FeedPlace, rows: pa.Table) -> None:
+    def give(self, start: FeedOffset, end: FeedOffset, rows: pa.Table) -> None:
         """Give all changed rows of [start, end), in any order."""
         self._given = (start, end, rows.select(list(ROW_COLUMNS)))
 
@@ -46,7 +46,7 @@ class GivenRows(ArchiveReading):
         self._given = None
 
     def rows(
-        self, start: FeedPlace, end: FeedPlace, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
+        self, start: FeedOffset, end: FeedOffset, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
     ) -> Iterator[pa.Table]:
         """Yield the changed rows in [start, end)."""
         if self._given is None or start < self._given[0] or end > self._given[1]:
@@ -59,7 +59,7 @@ class GivenRows(ArchiveReading):
         rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
         return iter([rows_within(rows, start.version, end.version, ()).drop_columns([AT])])
 
-    def changed_rows(self, start: FeedPlace, end: FeedPlace) -> Iterator[pa.Table]:
+    def changed_rows(self, start: FeedOffset, end: FeedOffset) -> Iterator[pa.Table]:
         """Implement `ArchiveReading.changed_rows`."""
         return self.rows(start, end, None)
 
@@ -97,7 +97,7 @@ class FeedBatches:
         finally:
             self._reading.take_back()
 
-    def _offset(self, spark: SparkSession, number: int) -> FeedPlace | None:
+    def _offset(self, spark: SparkSession, number: int) -> FeedOffset | None:
         """Return the end of a micro-batch, by Spark's checkpoint; None if it has none."""
         try:
             lines = [row["value"] for row in spark.read.text(f"{self._checkpoint}/offsets/{number}").collect()]
@@ -108,7 +108,7 @@ class FeedBatches:
         for line in lines:
             if line.startswith("{") and '"file"' in line:
                 offset = json.loads(line)
-                return FeedPlace.at(offset["file"], int(offset["position"]))
+                return FeedOffset.at(offset["file"], int(offset["position"]))
         return None
 
 

@@ -18,7 +18,7 @@ from relay.commands.archive_command import shown_name, time_text
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import configured_views
 from relay.config import Config
-from relay.doctor.machine_judgement import relay_pid
+from relay.doctor.machine_checks import relay_pid
 from relay.doctor.process_sockets import process_sockets
 from relay.status.http_answers import HttpAnswers, ask_http
 from relay.status.running_relay import DumpTo, RelayAnswers, ask_relay

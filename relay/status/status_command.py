@@ -13,7 +13,7 @@ import structlog
 from protocol.errors import ExitCode
 from protocol.printable import printable
 from relay.config import Config
-from relay.doctor.source_judgement import shown_bytes
+from relay.doctor.source_checks import shown_bytes
 from relay.status.relay_status import relay_status
 from relay.status.running_relay import RelayAnswers
 

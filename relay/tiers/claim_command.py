@@ -11,8 +11,8 @@ from pathlib import Path
 from protocol.position import is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST, generation_path
 from relay.archive.storage.directory_lock import take_lock
-from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import UUID_NAME, FileLayer
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 from relay.archive_inspection.listing import list_generations
 from relay.bucket_copy.manifest_keeper import ManifestKeeper
 from relay.commands.archive_command import archive_failures, time_text

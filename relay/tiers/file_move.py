@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path
 from relay.archive.storage.files import BESIDE_SUFFIXES, StoredFile, replace_file
+from relay.archive.storage.storage_location import PLACE_SUFFIX, LocationNote, StorageLocation, Tier, place_path
 from relay.object_store.archive_object import STALE_S, Ownership
 from relay.object_store.object_errors import MirrorRefused, ObjectDamaged, ObjectMissing, PlaceRefused, PrefixBusy
 from relay.object_store.object_store import ObjectStore
@@ -27,8 +27,8 @@ from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packed_facts import OF_NOBODY, OfArchive, is_encrypted_name
 from relay.packed.packed_file import PackedFile
 from relay.packed_reads.packed_files import boundary_before
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyFailed, CopyOrder, CopyStopped
-from relay.packing_process.packing_means import PackingMeans
 
 _MOST_NOTE_BYTES: Final = 64 << 20
 _OTHER_COPY: Final = "the mirror's copy of it in the bucket is not what was archived"
@@ -71,7 +71,7 @@ class FileMover:
     def __init__(
         self,
         root: Path,
-        means: PackingMeans,
+        means: CompressionSettings,
         *,
         store: ObjectStore | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -138,7 +138,7 @@ class FileMover:
 
     def pack(
         self, file: MovedFile, *, urgent: bool = False, becomes_urgent: Callable[[], bool] = lambda: False
-    ) -> tuple[FilePlace, float]:
+    ) -> tuple[StorageLocation, float]:
         """Move hot -> cold, up to NAME.place; return also for how many seconds packing paused for others.
 
         becomes_urgent: true for a file that was not urgent: it must be restarted, by CopyStopped. Raises: CopyFailed, CopyStopped,
@@ -156,7 +156,7 @@ class FileMover:
         self._note(file, place)
         return place, copy.paused_s
 
-    def upload(self, file: MovedFile, place: FilePlace) -> FilePlace:
+    def upload(self, file: MovedFile, place: StorageLocation) -> StorageLocation:
         """Move cold -> object, up to NAME.place. Raises: CopyFailed, CopyStopped, OSError, ObjectStoreError.
 
         A whole copy that exists already, the mirror's, becomes the file: nothing is written over it.
@@ -175,7 +175,7 @@ class FileMover:
         self._note(file, moved)
         return moved
 
-    def _uploaded(self, file: MovedFile, place: FilePlace) -> tuple[FilePlace | None, FilePlace]:
+    def _uploaded(self, file: MovedFile, place: StorageLocation) -> tuple[StorageLocation | None, StorageLocation]:
         """Return the whole copy that existed already, or None; and what was uploaded."""
         assert self._store is not None
         stored = file.path.with_name(place.stored_name)
@@ -193,12 +193,12 @@ class FileMover:
             raise CopyFailed(f"{self._store.url(key)} {what}", _UPLOADED_AGAIN)
         return copy, place
 
-    def drop(self, file: MovedFile, moved_to: FilePlace) -> None:
+    def drop(self, file: MovedFile, moved_to: StorageLocation) -> None:
         """Remove the old file, once all readers know the new one. Raises: OSError."""
         self._layer.unlink(file.path if moved_to.tier is Tier.COLD else file.path.with_name(moved_to.stored_name))
         self._layer.sync_directory(file.directory)
 
-    def take_back(self, file: MovedFile, moved_to: FilePlace, old: FilePlace | None) -> None:
+    def take_back(self, file: MovedFile, moved_to: StorageLocation, old: StorageLocation | None) -> None:
         """Take back a move that is not wanted any more, whose file is there, as `old` says: what it created is removed. Raises:
         OSError."""
         if moved_to.tier is Tier.COLD:
@@ -211,21 +211,21 @@ class FileMover:
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _content(self, source: ByteSource, file: MovedFile, place: FilePlace) -> PackedContent:
+    def _content(self, source: ByteSource, file: MovedFile, place: StorageLocation) -> PackedContent:
         must = is_encrypted_name(place.stored_name)
         found = packed_content(source, file.name, self._keys, self._stop, must_be_encrypted=must)
         if found is None:
             raise CopyStopped
         return found
 
-    def _whole_copy(self, file: MovedFile, place: FilePlace) -> FilePlace | None:
+    def _whole_copy(self, file: MovedFile, place: StorageLocation) -> StorageLocation | None:
         """Return the bucket's copy of the file under the name that it gets there, if all of it is what was archived; None: there is
         none."""
         assert self._store is not None
         try:
             # The mirror's has a line more, which binds it.
             data = self._store.get(self.key_of(place_path(file.path)), _MOST_NOTE_BYTES)
-            noted = PlaceNote.decode(data.partition(b"\n")[0]).place
+            noted = LocationNote.decode(data.partition(b"\n")[0]).place
             if noted.stored_name != place.stored_name:
                 return None
             key = self.key_of(file.path.with_name(noted.stored_name))
@@ -245,7 +245,7 @@ class FileMover:
             return False
         return True
 
-    def _plain_sha256(self, file: MovedFile, place: FilePlace) -> str:
+    def _plain_sha256(self, file: MovedFile, place: StorageLocation) -> str:
         """Return the SHA-256 of the binlog, by the packed file on the disk. Raises: PackedError; OSError."""
         stored = file.path.with_name(place.stored_name)
         must = is_encrypted_name(stored.name)
@@ -254,7 +254,7 @@ class FileMover:
             packed = PackedFile.open(source, file.name, keys, must_be_encrypted=must, end_digest=end_digest)
         return f"sha256:{packed.facts.sha256}"
 
-    def _sound(self, file: MovedFile, place: FilePlace) -> FilePlace:
+    def _sound(self, file: MovedFile, place: StorageLocation) -> StorageLocation:
         """Return the packed file on the disk, which is read before anything of it is uploaded. Raises: CopyFailed if it is not the
         binlog."""
         stored = file.path.with_name(place.stored_name)
@@ -292,8 +292,8 @@ class FileMover:
             end_digest=found.end_digest,
         )
 
-    def _note_of(self, file: MovedFile, place: FilePlace) -> PlaceNote:
-        return PlaceNote(place, file.row, file.gtids)
+    def _note_of(self, file: MovedFile, place: StorageLocation) -> LocationNote:
+        return LocationNote(place, file.row, file.gtids)
 
-    def _note(self, file: MovedFile, place: FilePlace) -> None:
+    def _note(self, file: MovedFile, place: StorageLocation) -> None:
         replace_file(self._layer, place_path(file.path), self._note_of(file, place).encode())

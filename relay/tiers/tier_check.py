@@ -13,8 +13,8 @@ from typing import Final
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, Tier, read_note
 from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
+from relay.archive.storage.storage_location import PLACE_SUFFIX, StorageLocation, Tier, read_note
 from relay.archive_inspection.listing import list_archive
 from relay.object_store.object_errors import ObjectMissing, ObjectStoreError
 from relay.object_store.object_store import ObjectStore
@@ -25,7 +25,7 @@ from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 from relay.packed.packed_facts import PACKED_SUFFIXES, is_encrypted_name, plain_name
 from relay.packed.packed_file import PackedFile
 from relay.packed_reads.packed_check import check_stored
-from relay.tiers.gone_objects import gone_names, remove_gone
+from relay.tiers.missing_objects import gone_names, remove_gone
 
 _SUFFIXES: Final = (*reversed(PACKED_SUFFIXES), *BESIDE_SUFFIXES)
 _NO_BUCKET: Final = "it is in a bucket, and relay.toml has no [archive.bucket]"
@@ -83,8 +83,8 @@ class TierCheck:
 
     # --- packed files ------------------------------------------------------------------------------------------------
 
-    def _check(self, file: ArchivedFile, place: FilePlace) -> Iterator[ArchiveFinding]:
-        noted: FilePlace | None = place
+    def _check(self, file: ArchivedFile, place: StorageLocation) -> Iterator[ArchiveFinding]:
+        noted: StorageLocation | None = place
         try:
             note = read_note(self._directory / file.name)
             noted = None if note is None else note.place
@@ -117,7 +117,7 @@ class TierCheck:
         except ObjectStoreError as error:
             yield ArchiveFinding(file.name, None, f"cannot be looked at: {error}")
 
-    def _source(self, place: FilePlace) -> ByteSource | str:
+    def _source(self, place: StorageLocation) -> ByteSource | str:
         if place.tier is Tier.COLD:
             return StoredFile.open(self._layer, self._directory / place.stored_name)
         if self._store is None:
@@ -125,13 +125,13 @@ class TierCheck:
         key = self._key(place.stored_name)
         return StoredObject(self._store, key, self._store.head(key).size)
 
-    def _check_bytes(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
+    def _check_bytes(self, file: ArchivedFile, place: StorageLocation, source: ByteSource) -> Iterator[ArchiveFinding]:
         """Check all stored bytes, and all plain ones if their key is available."""
         where = self._where(place)
         for finding in check_stored(source, file, place, self._keys, lambda offset: 0, where=where):
             yield finding if finding.boundary is None else replace(finding, advice=_LOST)
 
-    def _check_end(self, file: ArchivedFile, place: FilePlace, source: ByteSource) -> Iterator[ArchiveFinding]:
+    def _check_end(self, file: ArchivedFile, place: StorageLocation, source: ByteSource) -> Iterator[ArchiveFinding]:
         """Check what follows the frames, which distinguishes another packed file of the same size."""
         must, end_digest = is_encrypted_name(place.stored_name), place.end_digest
         try:
@@ -144,7 +144,7 @@ class TierCheck:
     def _key(self, name: str) -> str:
         return (self._directory / name).relative_to(self._root).as_posix()
 
-    def _where(self, place: FilePlace) -> str:
+    def _where(self, place: StorageLocation) -> str:
         if place.tier is Tier.OBJECT and self._store is not None:
             return self._store.url(self._key(place.stored_name))
         return place.stored_name

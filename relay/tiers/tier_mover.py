@@ -27,8 +27,8 @@ from relay.archive.catalog.purge_intent import remove_files
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import Tier
 from relay.archive.storage.files import CATALOG_NAME, UUID_NAME, FileLayer
+from relay.archive.storage.storage_location import Tier
 from relay.disk.file_calls import read_file
 from relay.object_store.archive_object import Ownership
 from relay.object_store.object_errors import ObjectStoreError, PlaceRefused
@@ -36,18 +36,18 @@ from relay.object_store.object_store import ObjectStore
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import OfArchive
 from relay.packed.packing import PackOptions
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyFailed, CopyStopped
 from relay.packing_process.packer import Packer, ThreadPacker
-from relay.packing_process.packing_means import PackingMeans
 from relay.process.background import begin_task
 from relay.process.daemon_pool import DaemonPool
 from relay.process.growing_pause import growing_pause
 from relay.process.slow_thread import take_least_priority
 from relay.retention.decision import Place
 from relay.retention.file_times import held_files_of, newest_event_time
+from relay.tiers.compression_priority import CompressionPriority
 from relay.tiers.file_move import FileMover, MovedFile
-from relay.tiers.gone_objects import all_gone, forget_gone, remove_gone
-from relay.tiers.packing_urgency import PackingUrgency
+from relay.tiers.missing_objects import all_gone, forget_gone, remove_gone
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
 
@@ -113,13 +113,13 @@ class TierMover:
         self._keeps_purged = own is not None and own.keeps_purged
         self._mover = FileMover(
             archive.directory,
-            PackingMeans(self._packer, options, keys),
+            CompressionSettings(self._packer, options, keys),
             store=store,
             stop=self._stopping.is_set,
             ownership=None if own is None else own.ownership,
             beside_mirror=self._keeps_purged,
         )
-        self._urgency = PackingUrgency(self._layer, archive.directory)
+        self._urgency = CompressionPriority(self._layer, archive.directory)
         self._thread = DaemonPool(1, "archive-tiers", take_least_priority)
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()

@@ -7,7 +7,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from relay.archive.storage.file_place import Tier
+from relay.archive.storage.storage_location import Tier
 from relay.config.text.amounts import size_bytes, time_s
 from relay.config.tiers_section import TiersSection
 

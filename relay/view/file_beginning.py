@@ -14,7 +14,7 @@ from protocol.position import binlog_number
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
 from relay.archive.storage.files import FileLayer
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
 from relay.view.generations.view_generations import begun_with
 from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import ViewSettings
@@ -158,7 +158,7 @@ def made_beginning(
     files = [file for file in made.files if file.number <= binlog_number(name)]
     with own_file(made.directory, layer):
         begun = begun_checkpoint(made.directory, files[0].name)
-    before = RecordedBefore(source.directory)
+    before = InitialSnapshot(source.directory)
     return FileBeginning(
         [
             ViewedFile(

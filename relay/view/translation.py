@@ -23,7 +23,7 @@ from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.stops import source_stops, transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translate.before_start import BeforeStart, GroupUnreadable, PassedFile, StartInside
 from relay.view.translate.control_events import ENDS_FILE, ControlEvents
@@ -430,7 +430,7 @@ class FileTranslation:
             self._state = None
             try:
                 groups = self._rules.plan(group)
-            except CannotBeKept as error:
+            except Untranslatable as error:
                 groups = self._left_out(self._source.stopped(error.reason, start, stop))
         else:
             has_gtid = kernel.group_head in GTIDS
@@ -574,7 +574,7 @@ class FileTranslation:
             is_followed = not at_end and source.kind_at(stop) not in ENDS_FILE
             try:
                 self._rules.check_unfinished(self._groups.group(start, stop), is_followed=is_followed)
-            except CannotBeKept as error:
+            except Untranslatable as error:
                 self._tell(self._source.stopped(error.reason, start, stop))
             self._state = None
         self.cut_at = start
@@ -585,7 +585,7 @@ class FileTranslation:
         decided = FIRST_EVENT in self._skips
         try:
             self._rules.source_went_on(decided=decided)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             self._tell(self._source.stopped(error.reason, FIRST_EVENT, FIRST_EVENT + length))
             self._rules.source_went_on(decided=True)
 

@@ -15,7 +15,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import INDEX_NAME, StoredFile
 from relay.disk.file_calls import read_file
 from relay.packed_reads.archive_layer import layer_of
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
 from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
 from relay.view.generations.view_generations import (
     MadeGeneration,
@@ -134,7 +134,7 @@ class ViewLookup:
         if not same:
             return None
         known = begun_checkpoint(held.of.directory, same[0].name)
-        before = RecordedBefore(held.source_path.parent)
+        before = InitialSnapshot(held.source_path.parent)
         files = [
             ViewedFile(one.path, partial(_opened, one.source_path), True, self._skipped(one), before) for one in same
         ]
@@ -174,7 +174,7 @@ class ViewLookup:
                 held.name,
                 file.read_into,
                 self._settings,
-                rules_of(self._settings, RecordedBefore(held.source_path.parent)),
+                rules_of(self._settings, InitialSnapshot(held.source_path.parent)),
                 record,
                 self._skipped(held),
                 own_gtids=held.of.number != FIRST,

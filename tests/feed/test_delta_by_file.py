@@ -12,10 +12,10 @@ import pytest
 
 from relay.feed.lake.delta_lake import DeltaLake, DeltaLakeTable
 from relay.feed.lake.lake_table import NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.spool.changes_spilled import SpooledNet
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.spool.spooled_net import SpooledNet
 
 KEYS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
     "small": (pa.int32(), lambda n: n),
@@ -38,7 +38,7 @@ def merged(path: Path, way: str, name: str, kind: str, monkeypatch: pytest.Monke
     connection = duckdb.connect()
     schema = pa.schema([(name, arrow), ("value", pa.string()), (SEQUENCE, pa.int64())])
     table = DeltaLake(str(path / "lake"), {}, connection).create(
-        NewTable("current", ("s", "t"), schema, FeedPlace(1, 1, 4))
+        NewTable("current", ("s", "t"), schema, FeedOffset(1, 1, 4))
     )
     expected: dict[int, tuple[str, int]] = {}
     for number in range(12):
@@ -64,11 +64,11 @@ def merged(path: Path, way: str, name: str, kind: str, monkeypatch: pytest.Monke
             directory = SpoolDirectory(path)
             changes = SpooledNet(connection, directory, [name])
             changes.add(net)
-            table.merge_spooled(changes, [name], FeedPlace(1, 1, 10 + number))
+            table.merge_spooled(changes, [name], FeedOffset(1, 1, 10 + number))
             changes.close()
             directory.close()
         else:
-            table.merge(net, [name], FeedPlace(1, 1, 10 + number))
+            table.merge(net, [name], FeedOffset(1, 1, 10 + number))
     found = table.scan().read_all().sort_by(name)
     ordered = sorted(expected)
     wanted = pa.table(

@@ -111,7 +111,7 @@ def test_rows_that_have_no_names_of_their_own_though_the_key_went_get_some_befor
         change = alteration(*given, **named)
         return replace(change, numbered=ROW not in given[3].names)
 
-    monkeypatch.setattr("relay.feed.fed_table.alteration", forgetful)
+    monkeypatch.setattr("relay.feed.sink_table.alteration", forgetful)
     feed = fed(tmp_path, told[1], "key_and_none")
     assert feed.run() is None
     assert is_the_sources(feed, told[0], "t")

@@ -9,7 +9,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 
 from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.read_finding import FileLost
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 
@@ -72,7 +72,7 @@ def test_a_definition_in_the_rest_of_a_file_is_seen_by_a_process_that_has_looked
     first.write_bytes(data[:cut])
     names = []
     for _ in range(2):
-        schema = told_schema(store_of(str(copies)), str(copies), second.name, size)
+        schema = reported_schema(store_of(str(copies)), str(copies), second.name, size)
         table = schema.table("shop", "t", second.name, size)
         names.append([column.name for column in table.columns] if table is not None else None)
         first.write_bytes(data)

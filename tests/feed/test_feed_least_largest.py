@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
 from relay.feed.lake.lake_table import ColumnsChange, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.spool.changes_spilled import SpooledNet
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.spool.spooled_net import SpooledNet
 
 FORMATS = ["delta", "iceberg"]
 
@@ -35,7 +35,7 @@ class KeyedTable:
             else IcebergLake(str(directory), None, {}, connection)
         )
         self.schema = pa.schema([("k", key), ("v", pa.int32()), (SEQUENCE, pa.int64())])
-        self.table = lake.create(NewTable("current", ("s", "t"), self.schema, FeedPlace(1, 1, 4), properties))
+        self.table = lake.create(NewTable("current", ("s", "t"), self.schema, FeedOffset(1, 1, 4), properties))
         self.merges = 0
 
     def merge(self, *changes: tuple[Any, int | None]) -> None:
@@ -43,7 +43,7 @@ class KeyedTable:
         self.merges += 1
         rows = [{"k": k, "v": v, SEQUENCE: self.merges, DELETED: v is None} for k, v in changes]
         net = pa.Table.from_pylist(rows, schema=self.schema.append(pa.field(DELETED, pa.bool_())))
-        self.table.merge(net, ["k"], FeedPlace(1, 1, 10 * self.merges))
+        self.table.merge(net, ["k"], FeedOffset(1, 1, 10 * self.merges))
 
     def rows(self) -> list[tuple[Any, int]]:
         """(key, value) of the rows that there are."""
@@ -120,7 +120,7 @@ def test_a_dataset_of_delta_has_the_rows_that_a_condition_on_any_column_is_for(t
         [("k", pa.int32()), *((name, kind) for name, (kind, _) in VALUES.items()), (SEQUENCE, pa.int64())]
     )
     table = DeltaLake(str(tmp_path / "lake"), {}, connection).create(
-        NewTable("current", ("s", "t"), schema, FeedPlace(1, 1, 4))
+        NewTable("current", ("s", "t"), schema, FeedOffset(1, 1, 4))
     )
     for number in range(4):
         row = {"k": number, **{name: some[number] for name, (_, some) in VALUES.items()}, SEQUENCE: number}
@@ -129,11 +129,11 @@ def test_a_dataset_of_delta_has_the_rows_that_a_condition_on_any_column_is_for(t
             directory = SpoolDirectory(tmp_path)
             changes = SpooledNet(connection, directory, ["k"])
             changes.add(net)
-            table.merge_spooled(changes, ["k"], FeedPlace(1, 1, 10 + number))
+            table.merge_spooled(changes, ["k"], FeedOffset(1, 1, 10 + number))
             changes.close()
             directory.close()
         else:
-            table.merge(net, ["k"], FeedPlace(1, 1, 10 + number))
+            table.merge(net, ["k"], FeedOffset(1, 1, 10 + number))
     lost = [(name, one) for name, (_, some) in VALUES.items() for one in some if found(table, name, one) != 1]
     assert lost == []
     table.compact(1 << 20)
@@ -145,14 +145,14 @@ def test_a_column_of_delta_that_becomes_a_decimal_hides_no_row(tmp_path: Path) -
     lake = KeyedTable("delta", tmp_path, pa.int64(), {})
     lake.merge((1, 1), (2, 1))
     lake.schema = lake.schema.set(0, pa.field("k", pa.decimal128(20, 0)))
-    lake.table.evolve(ColumnsChange(lake.schema), FeedPlace(1, 1, 15))
+    lake.table.evolve(ColumnsChange(lake.schema), FeedOffset(1, 1, 15))
     large = Decimal(2**64 - 1)
     lake.merge((large, 1), (Decimal(2), 2))
     lake.merge((large, 2))
     assert lake.rows() == [(1, 1), (2, 2), (large, 2)]
     assert [found(lake.table, "k", Decimal(one)) for one in (1, 2, large)] == [1, 1, 1]
     added = lake.schema.append(pa.field("n", pa.int32()))
-    lake.table.evolve(ColumnsChange(added), FeedPlace(1, 1, 35))
+    lake.table.evolve(ColumnsChange(added), FeedOffset(1, 1, 35))
     assert lake.table._table.to_pyarrow_dataset().to_table(filter=pc.field("n").is_null()).num_rows == 3
 
 
@@ -187,8 +187,8 @@ def test_an_alter_keeps_what_files_tell_of_a_key_of_20_digits(tmp_path: Path) ->
     lake = KeyedTable("delta", tmp_path, pa.decimal128(20, 0), {})
     lake.merge((Decimal(1), 1), (Decimal(2), 1))
     wider = lake.schema.append(pa.field("n", pa.int32()))
-    lake.table.evolve(ColumnsChange(wider, filled={"n": 7}), FeedPlace(1, 1, 15))
+    lake.table.evolve(ColumnsChange(wider, filled={"n": 7}), FeedOffset(1, 1, 15))
     assert spans_told(lake.table) == 1
     filled = wider.append(pa.field("large", pa.decimal128(20, 0)))
-    lake.table.evolve(ColumnsChange(filled, filled={"large": Decimal(2**64 - 1)}), FeedPlace(1, 1, 16))
+    lake.table.evolve(ColumnsChange(filled, filled={"large": Decimal(2**64 - 1)}), FeedOffset(1, 1, 16))
     assert found(lake.table, "large", Decimal(2**64 - 1)) == 2

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from deploy.servers import Server
 from relay.feed.lake.delta_lake import DeltaLakeTable
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 
@@ -273,7 +273,7 @@ def test_a_merge_that_is_done_again_changes_no_row_so_that_delta_commits_nothing
     assert done["num_target_rows_inserted"] == 2
     lake, before = feed.open().lake.open("current", "replayed", "t"), feed.version("t")
     assert isinstance(lake, DeltaLakeTable)
-    merge(lake, net, key, FeedPlace(place.generation, place.number + 1, place.position))
+    merge(lake, net, key, FeedOffset(place.generation, place.number + 1, place.position))
     assert feed.version("t") == before
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 from protocol.sql.tables.ddl_statement import AddColumn
 from relay.feed.lake.lake_table import ColumnsChange
 from relay.feed.statements.definition_effect import alteration
-from relay.feed.statements.logged_changes import FedDefinition
+from relay.feed.statements.logged_changes import DdlChange
 from tests.conftest import ServerFactory
 from tests.support import odd_statements
 
@@ -50,13 +50,13 @@ def test_no_table_is_wrong_in_silence(tmp_path: Path, servers: ServerFactory, na
 def test_without_a_look_at_what_is_there_a_column_that_is_to_be_added_if_not_is_wrong_in_silence(
     tmp_path: Path, servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forgetful(definition: FedDefinition, *rest: Any, **more: Any) -> ColumnsChange:
+    def forgetful(definition: DdlChange, *rest: Any, **more: Any) -> ColumnsChange:
         clauses = [
             replace(one, if_not_exists=False) if isinstance(one, AddColumn) else one for one in definition.clauses
         ]
         return alteration(replace(definition, clauses=tuple(clauses)), *rest, **more)
 
-    monkeypatch.setattr("relay.feed.fed_table.alteration", forgetful)
+    monkeypatch.setattr("relay.feed.sink_table.alteration", forgetful)
     assert odd_statements.run(tmp_path, servers("mariadb"), "FULL", recorded=False, only=["if_exists"]).wrong == [
         "if_exists.t"
     ]

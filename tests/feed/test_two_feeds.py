@@ -14,7 +14,7 @@ from relay.feed.feed_run import is_passing
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
 from relay.feed.lake.lake_table import ColumnsChange, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 
 SCHEMA = pa.schema([("id", pa.int64()), ("_sequence", pa.int64())])
 
@@ -30,15 +30,15 @@ def lake_of(format: str, directory: Path) -> Any:
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_what_two_feeds_commit_at_once_is_there_once(tmp_path: Path, format: str) -> None:
-    lake_of(format, tmp_path).create(NewTable("changes", ("shop", "t"), SCHEMA, FeedPlace(1, 1, 4)))
+    lake_of(format, tmp_path).create(NewTable("changes", ("shop", "t"), SCHEMA, FeedOffset(1, 1, 4)))
     first, second = (lake_of(format, tmp_path).open("changes", "shop", "t") for _ in range(2))
     rows = pa.table({"id": [1], "_sequence": [1]}, schema=SCHEMA)
-    first.append(rows, FeedPlace(1, 1, 100))
+    first.append(rows, FeedOffset(1, 1, 100))
     with pytest.raises(Exception) as refused:
-        second.append(rows, FeedPlace(1, 1, 100))
+        second.append(rows, FeedOffset(1, 1, 100))
     assert is_passing(refused.value)  # the feed opens the lake again, and sees that it is done
     opened = lake_of(format, tmp_path).open("changes", "shop", "t")
-    assert opened.place == FeedPlace(1, 1, 100)
+    assert opened.place == FeedOffset(1, 1, 100)
     with opened.scan() as reader:
         assert reader.read_all().num_rows == 1
 
@@ -46,15 +46,15 @@ def test_what_two_feeds_commit_at_once_is_there_once(tmp_path: Path, format: str
 @pytest.mark.parametrize("how", ["advance", "evolve", "clear"])
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_a_feed_that_is_behind_does_not_take_the_place_back(tmp_path: Path, format: str, how: str) -> None:
-    lake_of(format, tmp_path).create(NewTable("current", ("shop", "t"), SCHEMA, FeedPlace(1, 1, 4)))
+    lake_of(format, tmp_path).create(NewTable("current", ("shop", "t"), SCHEMA, FeedOffset(1, 1, 4)))
     first, second = (lake_of(format, tmp_path).open("current", "shop", "t") for _ in range(2))
-    first.append(pa.table({"id": [1], "_sequence": [1]}, schema=SCHEMA), FeedPlace(1, 1, 200))
+    first.append(pa.table({"id": [1], "_sequence": [1]}, schema=SCHEMA), FeedOffset(1, 1, 200))
     wider = SCHEMA.append(pa.field("n", pa.int32()))
     with pytest.raises(Exception) as refused:
         if how == "advance":
-            second.advance(FeedPlace(1, 1, 150))
+            second.advance(FeedOffset(1, 1, 150))
         else:
-            second.evolve(ColumnsChange(wider, emptied=how == "clear"), FeedPlace(1, 1, 150))
+            second.evolve(ColumnsChange(wider, emptied=how == "clear"), FeedOffset(1, 1, 150))
     assert is_passing(refused.value)
     opened = lake_of(format, tmp_path).open("current", "shop", "t")
-    assert opened.place == FeedPlace(1, 1, 200)
+    assert opened.place == FeedOffset(1, 1, 200)

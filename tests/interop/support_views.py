@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.servers import SERVERS, Server
-from relay.view.inspect.stops_ahead import find_stops
+from relay.view.inspect.dry_run_stops import find_stops
 from relay.view.rules.mariadb.left_out import ACCOUNT
 from relay.view.rules.settings import MARIADB, ViewSettings
 from tests.conftest import ROOT

@@ -11,8 +11,8 @@ import pytest
 
 from deploy.servers import Server
 from protocol.auth.account import Account
+from protocol.binlog.encoded_events import heartbeat_v2_event
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import heartbeat_v2_event
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder

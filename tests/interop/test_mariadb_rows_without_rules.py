@@ -11,7 +11,7 @@ from deploy.servers import SERVERS, Server
 from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
@@ -123,7 +123,7 @@ def test_without_the_guard_values_stand_in_wrong_columns(trial: Trial) -> None:
     binlog = trial.write(["INSERT INTO t VALUES (1, 2, 3)"])
     assert trial.error(binlog) == 0
     assert trial.replica.sql("SELECT a, f FROM d.t") == [(1, 2)]
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         as_mysql(binlog.read_bytes(), known(("a", "int"), ("f", "int")))
     assert stopped.value.reason.name == "table_differs"
 
@@ -136,7 +136,7 @@ def test_without_the_guard_the_history_of_a_versioned_table_becomes_rows(trial: 
     assert trial.error(binlog) == 0
     assert trial.source.sql("SELECT a FROM d.t") == [(2,)]
     assert sorted(trial.replica.sql("SELECT a FROM d.t")) == [(1,), (2,)]
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         as_mysql(binlog.read_bytes(), known(("a", "int")))
     assert stopped.value.reason.name == "table_differs"
 

@@ -13,7 +13,7 @@ from deploy.servers import Server
 from relay.audit.jobs.view_stops import left_out_section, view_stops
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
-from relay.view.inspect.stops_ahead import StopsFound
+from relay.view.inspect.dry_run_stops import StopsFound
 from tests.conftest import ServerFactory
 
 pytestmark = pytest.mark.interop

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from deploy.servers import Server
-from relay.view.rules.mariadb.given_gtids import domain_uuid
+from relay.view.rules.mariadb.assigned_gtids import domain_uuid
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.view_chain import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.view.rules.mariadb.given_gtids import domain_uuid
+from relay.view.rules.mariadb.assigned_gtids import domain_uuid
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.mariadb_view import SOURCES, mariadb_chain

@@ -12,7 +12,7 @@ from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import named_view
 from relay.view.inspect.view_comparison import differences
 from relay.view.inspect.view_listing import files_of
-from relay.view.rules.mariadb.given_gtids import domain_uuid
+from relay.view.rules.mariadb.assigned_gtids import domain_uuid
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from relay.view.inspect.stops_ahead import StopsFound, find_stops
+from relay.view.inspect.dry_run_stops import StopsFound, find_stops
 from relay.view.rules.settings import MARIADB, ViewSettings
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until

@@ -16,7 +16,7 @@ from protocol.binlog.event_type import EventType
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import CRC_BYTES, HEADER_BYTES, MAGIC, events_of
 from tests.support.chain import wait_until
@@ -66,7 +66,7 @@ class Files(NamedTuple):
 
 
 def files_of(source: Server, directory: Path, *, by_rules: bool) -> Files:
-    """Of all that the source has written. Raises: CannotBeKept."""
+    """Of all that the source has written. Raises: Untranslatable."""
     source.sql("FLUSH LOGS")
     names = source.binlogs()[:-1]
     if by_rules:
@@ -287,7 +287,7 @@ def test_modes_that_97_reads_otherwise_differ_without_a_word_and_stop_the_view(
     wrong = followed(files)
     wait_executed(wrong.replica, files.gtids, wrong.relay)
     assert rows(wrong.replica, "t") == differs != rows(source, "t")
-    with pytest.raises(CannotBeKept, match=f"no sql_mode {mode}"):
+    with pytest.raises(Untranslatable, match=f"no sql_mode {mode}"):
         files_of(source, tmp_path, by_rules=True)
 
 

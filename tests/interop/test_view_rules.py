@@ -9,7 +9,7 @@ from deploy.servers import Server
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.rules.group_parts import read_parts
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.own_events import changed
+from relay.view.rules.synthesized_events import changed
 from tests.conftest import ServerFactory
 from tests.interop.conftest import TrialFactory
 from tests.support.only_engines import OnlyEngines

@@ -17,7 +17,7 @@ from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.known.target_collations import collation_name
 from relay.view.rules.targets.target_rules import TargetRules
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
@@ -225,7 +225,7 @@ class WithoutStops(TargetRules):
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         try:
             return super().plan(group)
-        except CannotBeKept as stop:
+        except Untranslatable as stop:
             self.names.append(stop.reason.name)
             self.errors.append(stop.reason.error)
             return [OutGroup([Copy(group.start, group.stop)], "source")]

@@ -11,8 +11,8 @@ from deploy.servers import Server
 from protocol.binlog.event_type import EventType
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.own_events import empty_group
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.rules.synthesized_events import empty_group
+from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
 from tests.interop.conftest import TrialFactory
 from tests.support.rule_groups import settings
@@ -78,7 +78,7 @@ class Skipping:
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         try:
             return self.rules.plan(group)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             self.reasons.append(error.reason.name)
             self.rules.skipped(group)
             return [empty_group(group.events[-1], None, None)]

@@ -19,7 +19,7 @@ from protocol.sql.tables.source_table import Column, Table
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.lake_table import LakeTable, NewTable
 from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.rows.net_changes import CHANGES, TableRows
@@ -130,7 +130,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def fresh() -> tuple[LakeTable, Any]:
         made = DeltaLake(str(directory / str(next(numbers))), {}, connection)
         return made.create(
-            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=False), FeedPlace(1, 1, 4))
+            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=False), FeedOffset(1, 1, 4))
         ), connection
 
     return fresh
@@ -148,7 +148,7 @@ def test_whatever_happened_to_equal_rows_there_are_as_many_of_each_as_at_the_sou
     for first, last in itertools.pairwise(edges):
         net = equal_row_changes(connection, changes_of(happened[first:last]), ROWS, table.scan)
         if net.num_rows:
-            table.merge(net, OWN_NAME, FeedPlace(1, 1, 100 + last))
+            table.merge(net, OWN_NAME, FeedOffset(1, 1, 100 + last))
     assert shown(table) == expected(rows)
     own = table.scan().read_all().select(list(OWN_NAME)).to_pylist()
     assert len({tuple(one.values()) for one in own}) == len(own)
@@ -158,7 +158,7 @@ def test_a_row_that_the_lake_has_not_stops_it_by_name(lake: Any) -> None:
     table, connection = lake()
     row = {"s": "a", "f": 0.0, "d": None, "b": None, "t": None}
     net = equal_row_changes(connection, changes_of([(1, (None, row))]), ROWS, table.scan)
-    table.merge(net, OWN_NAME, FeedPlace(1, 1, 100))
+    table.merge(net, OWN_NAME, FeedOffset(1, 1, 100))
     for other in ({**row, "s": "A"}, {**row, "f": 0.1}, {**row, "b": {"base64": ""}}):
         with pytest.raises(FeedStop, match="row_missing"):
             equal_row_changes(connection, changes_of([(2, (other, None))]), ROWS, table.scan)

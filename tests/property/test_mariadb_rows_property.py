@@ -13,7 +13,7 @@ from protocol.sql.tables.source_table import Column, Table
 from protocol.wire import lenenc_int
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.mariadb_table import TABLE_ID, known_tables, source_map
 
 HEAD = TABLE_ID.to_bytes(6, "little") + b"\x01\x00"
@@ -120,7 +120,7 @@ def test_damaged_rows_are_other_rows_or_stop_the_view_by_name(
     table = tables_of(kinds).convert_map(source_map(*(KINDS[kind][1] for kind in kinds)))
     try:
         made = table.rows(event_type, bytes(damaged[: data.draw(st.integers(0, len(damaged)))]))
-    except CannotBeKept as stopped:
+    except Untranslatable as stopped:
         assert stopped.reason.name in ("malformed_transaction", "transaction_too_large")
     else:
         assert made[0] == event_type + 7
@@ -141,7 +141,7 @@ def test_any_bytes_are_a_table_map_or_stop_the_view_by_name(data: bytes) -> None
         )
     try:
         known_tables().convert_map(body)
-    except CannotBeKept as stopped:
+    except Untranslatable as stopped:
         assert stopped.reason.name in (
             "malformed_transaction", "column_type_not_in_target", "old_temporal_format", "decimal_scale", "sequence_unknown",
         )  # fmt: skip

@@ -21,10 +21,10 @@ from protocol.columns.codes.column_codes import FORM_BYTES, FORM_NUMBER, FORM_TE
 from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.lake_table import LakeTable, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
+from relay.feed.rows.minimal_row_images import completed_changes
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
-from relay.feed.rows.partial_images import completed_changes
 from relay.feed.rows.value_changes import value_changes
 
 TABLE = Table(
@@ -143,7 +143,7 @@ def same_rows(one: pa.Table, other: pa.Table) -> bool:
     return one.schema == other.schema and sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
 
 
-def apply(table: LakeTable, found: list[tuple[int, dict[str, Any]]], place: FeedPlace, connection: Any) -> None:
+def apply(table: LakeTable, found: list[tuple[int, dict[str, Any]]], place: FeedOffset, connection: Any) -> None:
     fed = table.place
     if fed is not None and fed >= place:
         return
@@ -189,7 +189,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     def fresh() -> tuple[LakeTable, Any]:
         lake = DeltaLake(str(directory / str(next(numbers))), {}, connection)
         return lake.create(
-            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=True), FeedPlace(1, 1, 4))
+            NewTable("current", ("shop", "t"), lake_schema(COLUMNS, has_key=True), FeedOffset(1, 1, 4))
         ), connection
 
     yield fresh
@@ -205,7 +205,7 @@ def test_whatever_happened_wherever_it_was_cut_and_repeated_the_table_is_the_mod
     rows: Rows = {}
     happened = [(1000 + number, one) for number, step in enumerate(steps) if (one := happen(step, rows)) is not None]
     edges = sorted({0, len(happened), *(cut for cut in cuts if cut < len(happened))})
-    batches = [(happened[first:last], FeedPlace(1, 1, 100 + last)) for first, last in itertools.pairwise(edges)]
+    batches = [(happened[first:last], FeedOffset(1, 1, 100 + last)) for first, last in itertools.pairwise(edges)]
     for number, (batch, place) in enumerate(batches):
         apply(table, batch, place, connection)
         if number == again:  # a feed that was killed behind the commit reads the batch again, and those before it

@@ -12,7 +12,7 @@ from protocol.binlog.status_variables import decode_status, encode_status
 from protocol.binlog.table_map import decode_table_map
 from relay.view.rules.settings import TARGETS
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.target_groups import Event, made_for, rows
 
 FORMAT = FormatDescription(4, "9.7.4", 0, 19, bytes.fromhex(
@@ -64,7 +64,7 @@ def test_a_statement_can_be_read_by_the_target_or_is_named(
     kind = EventType.EXECUTE_LOAD_QUERY if load else EventType.QUERY
     try:
         groups = made_for(target, Event(kind, query.encode()), collations=collations, account_statements="keep")
-    except CannotBeKept as error:
+    except Untranslatable as error:
         assert error.reason.name and error.reason.text and error.reason.advice
         return
     for ((event_type, body),) in groups:
@@ -84,7 +84,7 @@ def test_a_statement_can_be_read_by_the_target_or_is_named(
 def test_events_of_any_bytes_are_kept_or_named(body: bytes, event_type: int, target: str) -> None:
     try:
         made_for(target, Event(event_type, body), gtids="keep")
-    except CannotBeKept as error:
+    except Untranslatable as error:
         assert error.reason.name
 
 
@@ -101,7 +101,7 @@ def test_a_table_can_be_read_or_its_column_is_named(
     known = TARGETS_BY_NAME[target].column_types
     try:
         ((made, _),) = made_for(target, Event(EventType.TABLE_MAP, body), rows(23))
-    except CannotBeKept as error:
+    except Untranslatable as error:
         assert not set(types) <= known
         first = next(number for number, kind in enumerate(types, 1) if kind not in known)
         assert error.reason.name == "column_type_not_in_target" and f"column {first} of " in error.reason.text

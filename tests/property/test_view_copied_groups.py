@@ -8,7 +8,7 @@ import pytest
 from relay.view.rules.group import Copy, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
@@ -130,7 +130,7 @@ def test_the_rules_would_leave_it_as_it_is(changes: dict[str, Any], version: str
         rules.restore(state)
         try:
             (made,) = rules.plan(group)
-        except CannotBeKept as stopped:
+        except Untranslatable as stopped:
             raise AssertionError(items) from stopped
         assert list(made.pieces) == [Copy(group.start, group.stop)], items
         assert rules.state() == state, items

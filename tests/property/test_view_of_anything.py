@@ -18,7 +18,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
 from relay.view import translation
-from relay.view.inspect.stops_ahead import find_stops
+from relay.view.inspect.dry_run_stops import find_stops
 from relay.view.stops.view_stop import ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocol.sql.lexer import sql_tokens
 from relay.view.rules.definition_rules import define
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support import rule_groups
 from tests.support.event_stream import query_body
 from tests.support.rule_groups import STATUS, XID, Item, RuleRun, Statement
@@ -105,7 +105,7 @@ def test_a_replica_ends_with_the_tables_of_the_source(statements: list[str], end
     last: Item = XID if end == "XID" else end
     try:
         groups = _RULES[engines].plan("BEGIN", *statements, last)
-    except CannotBeKept as error:
+    except Untranslatable as error:
         assert error.reason.name == "uncertain_rollback"
         assert end == "ROLLBACK" or any(text.startswith("ROLLBACK TO") for text in statements)
         return
@@ -166,7 +166,7 @@ def test_no_text_is_an_error_of_the_rules(noise: bytes, head: bytes) -> None:
         for end in ("COMMIT", "ROLLBACK"):
             try:
                 groups = _RULES[engines].plan("BEGIN", Statement(head + noise, client=33), end)
-            except CannotBeKept:
+            except Untranslatable:
                 continue
             except AssertionError:  # the bytes made several groups
                 continue

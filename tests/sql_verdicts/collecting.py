@@ -10,8 +10,8 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.binlog.layout import CHECKSUM_SIZE, HEADER, HEADER_SIZE
 from protocol.binlog.query import decode_execute_load_query, decode_query, decode_query_compressed
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
+from protocol.sql.kind import kind_of
 from tests.sql_verdicts.offline_histories import generated
 from tests.sql_verdicts.random_sql import RandomStatements
 from tests.sql_verdicts.readers import HISTORY
@@ -47,7 +47,7 @@ def collected() -> Iterator[tuple[str, bytes]]:
         statements = [one.encode() for text in made for one in text.split(";;")]
         for statement in statements:
             yield origin, statement
-        defining = [one for one in statements if begins_definition(one)]
+        defining = [one for one in statements if kind_of(one).may_define]
         for at in range(0, len(defining), _OF_HISTORY):
             yield f"history {origin}", HISTORY.join(defining[at : at + _OF_HISTORY])
     drawn = RandomStatements(1)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.sql.lexer import NotSure, TokenKind, sql_tokens
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax, sql_tokens
 from tests.sql_verdicts.setting import Setting
 from tests.support.kernel_builds import imported_kernel
 
@@ -17,7 +17,7 @@ def digest_alike(text: str, setting: Setting) -> bool:
         return True
     try:
         tokens = sql_tokens(text, setting.sql_mode, setting.version)
-    except NotSure:
+    except UnsupportedSyntax:
         return True
     if any(token.kind is TokenKind.SYMBOL and token.text == _COPIES_THE_NEXT for token in tokens):
         return True

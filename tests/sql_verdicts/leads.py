@@ -63,11 +63,11 @@ QUESTIONS: Final = {
 
 
 def blind(lead: str) -> list[str]:
-    """The questions that are not answered rightly behind it."""
+    """The questions that are not answered rightly after it."""
     return [name for name, question in QUESTIONS.items() if not question.is_answered(lead)]
 
 
-def listed_leads() -> list[dict[str, Any]]:
-    """The rows of the file."""
-    rows: list[dict[str, Any]] = tomllib.loads(FILE.read_text(encoding="utf-8"))["lead"]
-    return rows
+def listed_leads() -> list[tuple[str, list[str]]]:
+    """Each text of the file with the questions that are not answered rightly after it."""
+    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["lead"]
+    return [(text, row["blind"]) for row in rows for text in row["texts"]]

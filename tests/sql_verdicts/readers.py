@@ -18,10 +18,11 @@ from uuid import UUID
 from protocol.binlog.event_type import EventType
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
 from protocol.errors import ProtocolError, StatementRefused
-from protocol.sql.lexer import NotSure
+from protocol.sql.control import control_of
+from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
@@ -38,21 +39,17 @@ from protocol.statements import SourceFacts
 from protocol.statements.expression.tokens import tokenize
 from relay.audit.readiness.checks import found_in
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.export import filtered_transaction
 from relay.export.table_choice import TableChoice
 from relay.feed import xa_commits
 from relay.feed.statements.logged_changes import logged_changes
 from relay.feed.statements.replacing_statement import rows_effect
-from relay.schema_history import definition_scan
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.source_tables.applied_definition import note_table
 from relay.source_tables.programs import KnownProgram
 from relay.source_tables.references import References
 from relay.source_tables.table_book import SourceTables
-from relay.view.dependencies import definitions_passed
 from relay.view.rules.definition_rules import define
-from relay.view.rules.group_parts import control_of
-from relay.view.rules.mariadb import statement_translation
+from relay.view.rules.group_parts import control_part
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.rows import replaced_rows
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
@@ -61,10 +58,9 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
-from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
-from relay.view.rules.mariadb.status import status_translation
+from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement import account_statements, named_tables, row_picks
+from relay.view.rules.statement import named_tables, order_dependence
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -78,7 +74,7 @@ from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement import statement_kind
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_query import TargetQuery
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.sql_verdicts.setting import SERVERS, Setting, modes_of, tells_servers_apart
 from tests.support.event_stream import query_body, raw_event
 from tests.support.kernel_builds import imported_kernel, uncompiled_kernel
@@ -102,7 +98,7 @@ _RECORDED_NAMES: Final = {
 """The names that stops had when the recording was made."""
 
 
-def _stop(error: CannotBeKept) -> dict[str, Any]:
+def _stop(error: Untranslatable) -> dict[str, Any]:
     reason = error.reason
     return {"stop": _RECORDED_NAMES.get(reason.name, reason.name), "error": reason.error}
 
@@ -145,9 +141,9 @@ class Reader:
         verdict, too: {"raises": its class}."""
         try:
             return self.read(statement, setting)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             return _stop(error)
-        except NotSure:
+        except UnsupportedSyntax:
             return {"stop": "not sure"}
         except StatementRefused as error:
             return {"stop": error.number}
@@ -278,7 +274,7 @@ def _kernel_kind(statement: bytes, setting: Setting) -> Any:
         "kind": build.inference.kind_of_text(statement, 0, size),
         "defines": build.inference.defines(statement, 0, size),
         "rows": build.digest.changes_rows(statement, 0, size),
-        "change": plain["is_change"](statement, 0, size),
+        "change": plain["is_change"](statement, build.inference.first_word(statement, 0, size, False), size),
         "removal": plain["removal_of"](statement, 0, size),
         "target": plain["simple_target"](statement, 0, size),
     }
@@ -291,17 +287,19 @@ def _kernel_kind(statement: bytes, setting: Setting) -> Any:
     by_server=Servers.NO,
 )
 def _control(statement: bytes, setting: Setting) -> Any:
-    kind, name = control_of(statement)
-    parts, xa = filtered_transaction._PARTS.match(statement), filtered_transaction._XA.match(statement)
-    return kind, name, parts is not None, None if xa is None else (xa[1].lower(), xa[2])
+    kind, name = control_part(_query(statement, setting))
+    found = control_of(statement, setting.version)
+    is_xa = found is not None and found.control.name.startswith("XA_")
+    xa = (found.control.name[3:].lower().encode(), found.name) if found is not None and is_xa else None
+    return kind, name, found is not None and not is_xa, xa
 
 
 @reader("kind: older targets", "control, account, definition, CREATE … SELECT by `statement_kind`", "mysql")
 def _target_kind(statement: bytes, setting: Setting) -> Any:
     made = _source_statement(statement, setting, "mysql-5.6")
     return {
-        "control": statement_kind.is_transaction_word(made),
-        "account": statement_kind.is_account_statement(made),
+        "control": kind_of(statement, setting.version).purpose is Purpose.CONTROL,
+        "account": kind_of(statement, setting.version).purpose is Purpose.ACCOUNTS,
         "plain": statement_kind.is_plain_definition(made),
         "selects": statement_kind.selects_into_new_table(made),
         "start": _start_transaction_at(made),
@@ -318,7 +316,8 @@ def _start_transaction_at(made: SourceStatement) -> int | None:
 
 @reader("kind: accounts", "whether it is about accounts, and SET PASSWORD", by_mode=False, by_server=Servers.NO)
 def _accounts(statement: bytes, setting: Setting) -> Any:
-    return account_statements.is_account_statement(statement), account_statements.sets_password(statement)
+    kind = kind_of(statement, setting.version)
+    return kind.purpose is Purpose.ACCOUNTS, kind.thing == "PASSWORD"
 
 
 @reader(
@@ -330,10 +329,10 @@ def _first_word(statement: bytes, setting: Setting) -> Any:
     query = _query(statement, setting)
     logged = LoggedStatement(_text(statement), SCHEMA, setting.sql_mode)
     return {
-        "view": query.first_word,
-        "view defines": query.is_definition,
-        "archive defines": begins_definition(statement),
-        "mariadb dml": is_dml(statement),
+        "view": query.kind.verb,
+        "view defines": query.kind.may_commit,
+        "archive defines": kind_of(statement).may_define,
+        "mariadb dml": query.kind.purpose in (Purpose.ROWS, Purpose.UNSURE),
         "readiness": (logged.verb, logged.object_kind, logged.changes_rows),
     }
 
@@ -345,14 +344,15 @@ def _first_word(statement: bytes, setting: Setting) -> Any:
     by_server=Servers.NO,
 )
 def _in_passing(statement: bytes, setting: Setting) -> Any:
-    text = _text(statement)
+    control, name = xa_commits._ends(_text(statement))
+    kind = kind_of(statement, setting.version)
     return {
-        "xa": xa_commits._parts(text),
-        "replaces": replaced_rows.may_replace(statement),
-        "makes database": status_translation._NEW_SCHEMA.match(statement) is not None,
-        "drops temporary": definitions_passed._TEMPORARY.match(text) is not None,
-        "alters": definition_scan._ALTERS.match(text) is not None,
-        "control of MariaDB": statement_translation._TRANSACTION.match(statement) is not None,
+        "xa": ("" if control is None else control.name[3:], name),
+        "replaces": replaced_rows.may_replace(statement, setting.version),
+        "makes database": (kind.verb, kind.thing) == ("CREATE", "DATABASE"),
+        "drops temporary": kind.verb == "DROP" and kind.temporary,
+        "alters": kind.verb == "ALTER",
+        "control of MariaDB": kind.purpose is Purpose.CONTROL,
     }
 
 
@@ -374,7 +374,7 @@ def _each(**asked: Callable[[], Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, ask in asked.items():
         found[name] = "not sure"
-        with contextlib.suppress(NotSure):
+        with contextlib.suppress(UnsupportedSyntax):
             found[name] = ask()
     return found
 
@@ -414,7 +414,10 @@ def _mariadb_tables(statement: bytes, setting: Setting) -> Any:
 )
 def _export(statement: bytes, setting: Setting) -> Any:
     return {
-        **{one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement, 0) for one in ("shop.t", "shop.*", "crm.*")},
+        **{
+            one: TableChoice.from_texts((one,)).is_about(SCHEMA, statement, 0, setting.version)
+            for one in ("shop.t", "shop.*", "crm.*")
+        },
         "replaces": rows_effect(_text(statement), (SCHEMA, "t"), alone=True),
     }
 
@@ -455,13 +458,13 @@ def _audits(statement: bytes, setting: Setting) -> Any:
 def _order(statement: bytes, setting: Setting) -> Any:
     query = _query(statement, setting)
     return _each(
-        may=lambda: row_picks.may_hang_on_order(query),
-        verb=lambda: row_picks.verb_of(query),
-        searches=lambda: row_picks.searches_text(query),
-        counts=lambda: row_picks.order_counts(query, makes_numbers=False),
-        numbered=lambda: row_picks.order_counts(query, makes_numbers=True),
-        values=lambda: row_picks.values_of_update(query),
-        program=lambda: row_picks.program_hangs_on_order(query.tokens),
+        may=lambda: order_dependence.may_depend_on_order(query),
+        verb=lambda: order_dependence.verb_of(query),
+        searches=lambda: order_dependence.searches_text(query),
+        counts=lambda: order_dependence.order_counts(query, makes_numbers=False),
+        numbered=lambda: order_dependence.order_counts(query, makes_numbers=True),
+        values=lambda: order_dependence.values_of_update(query),
+        program=lambda: order_dependence.program_hangs_on_order(query.tokens),
     )
 
 
@@ -555,7 +558,7 @@ def _tables_named(made: Statement) -> list[TableName]:
 def _history(statement: bytes, setting: Setting) -> Any:
     state = SourceTables()
     state.note_charset(SCHEMA, ("latin1", "latin1_swedish_ci"))
-    with contextlib.suppress(NotSure):
+    with contextlib.suppress(UnsupportedSyntax):
         for name in _tables_named(_parsed(statement, setting)):
             note_table(state, _usual_table(name))
     logged = LoggedDefinition(
@@ -587,7 +590,7 @@ def _view(statement: bytes, setting: Setting) -> Any:
         try:
             made = define(query, settings, TableEngines({"*": "InnoDB"}))
             found[engines] = made if made != statement else "same"
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found[engines] = _stop(error)
     known = TableEngines()
     learn(known, query)
@@ -639,7 +642,7 @@ def _older(statement: bytes, setting: Setting) -> Any:
             made = read_query(EventType.QUERY, translated, 0)
             text = "same" if made.text == statement else made.text
             found[target] = text, [(code, value.hex()) for code, value in decode_status(made.status_variables).items()]
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found[target] = _stop(error)
     return found
 
@@ -778,7 +781,7 @@ def _engines_of_history(history: bytes, setting: Setting) -> Any:
         try:
             made = define(query, settings, engines)
             found.append("same" if made == statement else made)
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found.append({"stop": _stop(error)["stop"]})
         learn(engines, query)
     return found, _learned_engines(engines)
@@ -806,6 +809,6 @@ def _mariadb_of_history(history: bytes, setting: Setting) -> Any:
                 )
             )  # fmt: skip
             found.append([made.left_out, *("same" if one == statement else one for one in made.texts)])
-        except CannotBeKept as error:
+        except Untranslatable as error:
             found.append({"stop": _stop(error)["stop"]})
     return found, _learned_by_mariadb(tables)

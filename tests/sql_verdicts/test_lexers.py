@@ -1,7 +1,5 @@
 """The two lexers with each other over random SQL, and what readers of the first word see through."""
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
@@ -30,9 +28,11 @@ def test_a_digest_that_reads_a_comment_otherwise_is_found(monkeypatch: pytest.Mo
     assert not digest_alike("a # b\nc", _SETTINGS[0])
 
 
-@pytest.mark.parametrize("row", listed_leads(), ids=lambda row: ascii(row["text"]))
-def test_readers_of_the_first_word_are_blind_for_what_is_listed(row: dict[str, Any]) -> None:
-    assert blind(row["text"]) == row["blind"]
+@pytest.mark.parametrize(
+    ("text", "expected"), listed_leads(), ids=lambda one: ascii(one) if isinstance(one, str) else ""
+)
+def test_readers_of_the_first_word_are_blind_for_what_is_listed(text: str, expected: list[str]) -> None:
+    assert blind(text) == expected
 
 
 def test_every_reader_of_the_first_word_sees_it_where_nothing_is_before_it() -> None:

@@ -41,7 +41,7 @@ KNOWN: Final = (
 )  # fmt: skip
 
 
-_GAP: Final = r"(?:[ \t\n\v\f\r]|/\*.*?\*/)+"
+_GAP: Final = r"(?:[ \t\n\v\f\r\x80-\xff]|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|(?:--(?=[\0-\x20]|\Z)|#)[^\n]*)+"
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,17 @@ def statement_text(event: bytes) -> str:
 
 def statement_class(text: str) -> str:
     """Return begin, commit, rollback, xa start, xa commit, xa rollback, inner (leaves any transaction as it is) or other."""
-    upper = text.upper()
-    if upper == "BEGIN":
-        return "begin"
-    if upper == "COMMIT":
-        return "commit"
+    upper = re.sub(rf"\A{_GAP}", "", text, flags=re.DOTALL).upper()
+    for word in ("BEGIN", "COMMIT"):
+        if re.fullmatch(rf"{word}({_GAP}|;)*", upper, re.DOTALL):
+            return word.lower()
     if upper.startswith("ROLLBACK"):
         # 5.0 and 5.1 log the user's own spelling: ROLLBACK [WORK] TO [SAVEPOINT] s
         return "inner" if re.match(rf"ROLLBACK({_GAP}WORK)?{_GAP}TO", upper, re.DOTALL) else "rollback"
-    for prefix in ("XA START", "XA COMMIT", "XA ROLLBACK"):
-        if upper.startswith(prefix):
-            return prefix.lower()
-    if upper.startswith(("SAVEPOINT ", "XA END")):
+    for word in ("START", "COMMIT", "ROLLBACK"):
+        if re.match(rf"XA{_GAP}{word}", upper, re.DOTALL):
+            return f"xa {word.lower()}"
+    if re.match(rf"SAVEPOINT{_GAP}|XA{_GAP}END", upper, re.DOTALL):
         return "inner"
     return "other"
 

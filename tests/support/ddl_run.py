@@ -21,7 +21,7 @@ from deploy.servers import SERVERS, Server
 from protocol.sql.tables.source_table import Column, Table
 from relay.binlog_tables.decode.levels import read_split
 from relay.binlog_tables.decode.read_options import ReadOptions
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.series_files import NothingToRead, find_files
 from relay.binlog_tables.plan.splits import plan
 from relay.binlog_tables.plan.store import LocalStore
@@ -122,7 +122,7 @@ def _json_name(name: str) -> str:
 def compare_tables(server: Server, directory: Path, prefix: str) -> Outcome:
     """Compare what the statements in a directory's binlogs say at their end with information_schema."""
     end = server.master_status()
-    schema = told_schema(LocalStore(), str(directory), end.file, end.position)
+    schema = reported_schema(LocalStore(), str(directory), end.file, end.position)
     outcome = Outcome()
     for (name, table), true in true_tables(server, prefix).items():
         found = schema.worked_out(name, table, end.file, end.position - 1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
 
-from protocol.binlog.made_events import heartbeat_event, patch_format_description, rotate_event
+from protocol.binlog.encoded_events import heartbeat_event, patch_format_description, rotate_event
 from protocol.position import Position
 
 USER: Final = "repl"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from deploy.servers import SERVERS, BinlogPosition, Server
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.sql.tables.source_table import Table, TableName
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.store import LocalStore
 from relay.schema_history.table_agreement import keys_agree, tables_agree
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
@@ -352,7 +352,7 @@ def run_history(server: Server, seed: int, steps: int) -> tuple[KeyHistory, KeyO
         history.close()
     end = server.master_status()
     directory = server.binlogs()[0].parent
-    schema = told_schema(LocalStore(), str(directory), end.file, end.position)
+    schema = reported_schema(LocalStore(), str(directory), end.file, end.position)
     outcome = KeyOutcome()
     for number, place, asked in pictures:
         for (name, table), true in asked.items():

@@ -12,7 +12,7 @@ from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 
 MARIADB_10 = "10.11.19-MariaDB-log"
 MARIADB_11 = "11.8.6-MariaDB-log"
@@ -73,7 +73,7 @@ class ToldTables:
     def is_temporary(self, thread_id: int, name: TableName) -> bool:
         return False
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         return True
 
     @property
@@ -126,6 +126,6 @@ def stop_of(
     """Return why a statement cannot be translated."""
     try:
         made = translation_of(text, known, version, **settings)
-    except CannotBeKept as error:
+    except Untranslatable as error:
         return error.reason
     raise AssertionError(f"it became {made.texts}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 from protocol.binlog.table_map import MapColumn
 from protocol.wire import lenenc_bytes, lenenc_int
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 
 INT: Final = MapColumn(3)
 BIGINT: Final = MapColumn(8)
@@ -71,6 +71,6 @@ def stop_reason(act: Callable[[], object]) -> StopReason:
     """Return why a view stops there."""
     try:
         act()
-    except CannotBeKept as stopped:
+    except Untranslatable as stopped:
         return stopped.reason
     raise AssertionError("nothing stopped")

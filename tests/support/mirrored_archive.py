@@ -7,8 +7,8 @@ from pathlib import Path
 
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.storage.file_place import PlaceNote
-from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.archive.storage.storage_location import LocationNote
+from relay.bucket_copy.bucket_gaps import HolesWanted
 from relay.bucket_copy.checked_copy import AS_WRITTEN, WantedCopy
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
@@ -18,7 +18,7 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packing import PackOptions
-from relay.packing_process.packing_means import PackingMeans
+from relay.packing_process.compression_settings import CompressionSettings
 from tests.support.generation_filling import A, append_files, identity, mysql_series
 
 KEYS = KeyRing({"one": bytes(32)}, "one")
@@ -53,7 +53,7 @@ def mirror(
     store = bucket(tmp_path)
     directory = (place or tmp_path / "archive") / "source"
     directory.mkdir(parents=True, exist_ok=True)
-    means = PackingMeans(options=options or PackOptions(), keys=keys)
+    means = CompressionSettings(options=options or PackOptions(), keys=keys)
     return MirrorPass(store, Ownership(store, uuid, directory, 0.0), means, threading.Event())
 
 
@@ -79,9 +79,9 @@ async def filled(tmp_path: Path) -> Archive:
     return archive
 
 
-def note_there(tmp_path: Path, name: str) -> PlaceNote:
+def note_there(tmp_path: Path, name: str) -> LocationNote:
     """Return the bucket's note on a binlog."""
-    return PlaceNote.decode((tmp_path / "bucket" / f"{name}.place").read_bytes().partition(b"\n")[0])
+    return LocationNote.decode((tmp_path / "bucket" / f"{name}.place").read_bytes().partition(b"\n")[0])
 
 
 def restored(

@@ -3,7 +3,7 @@
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, read_parts
-from relay.view.rules.own_events import changed
+from relay.view.rules.synthesized_events import changed
 from tests.support.rule_groups import settings
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from relay.archive.archive import Archive
 from relay.archive.storage.boundary_index import AT_BOUNDARY, RECORD, index_path
-from relay.archive.storage.file_place import FilePlace, Tier
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.storage_location import StorageLocation, Tier
 from relay.object_store.object_store import ObjectStore
 from relay.packed.frame_cuts import frame_cuts
 from relay.packed.key_ring import KeyRing
@@ -33,7 +33,7 @@ def pack_away(
     store: ObjectStore | None = None,
     keys: KeyRing | None = None,
     frame_bytes: int = 64 << 10,
-) -> FilePlace:
+) -> StorageLocation:
     """Pack the binlog at `path` into the bucket, or beside it, and remove it. `root` is the archive's directory."""
     packed = packed_bytes(path, keys, frame_bytes)
     stored = path.with_name(packed_name(path.name, keys is not None))
@@ -44,8 +44,8 @@ def pack_away(
         store.put_bytes(stored.relative_to(root).as_posix(), packed)
     digest = f"sha256:{hashlib.sha256(packed).hexdigest()}"
     key_id = None if keys is None else keys.active
-    place = FilePlace(tier, stored.name, len(packed), key_id, digest, path.stat().st_size)
-    told = {name: getattr(place, name) for name in FilePlace.__slots__}
+    place = StorageLocation(tier, stored.name, len(packed), key_id, digest, path.stat().st_size)
+    told = {name: getattr(place, name) for name in StorageLocation.__slots__}
     path.with_name(f"{path.name}.place").write_text(json.dumps({"place": told}))
     path.unlink()
     return place

@@ -12,7 +12,7 @@ from protocol.binlog.event_type import EventType
 from relay.view.rules.group import Copy, GroupEvent, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.binlog_builder import ALONE, BinlogBuilder
 from tests.support.event_stream import query_body
 from tests.support.view_writer import groups_of
@@ -93,8 +93,8 @@ class RuleRun:
         known = self.rules.state()
         try:
             made = self.rules.plan(self.group)
-        except CannotBeKept as stopped:
-            with pytest.raises(CannotBeKept) as raised:
+        except Untranslatable as stopped:
+            with pytest.raises(Untranslatable) as raised:
                 self._read_anew(known, self.group)
             assert raised.value.reason == stopped.reason
             raise
@@ -167,7 +167,7 @@ class RuleRun:
 
 def stopped(rules: RuleRun, *items: Item) -> StopReason:
     """Return why a group stops the view."""
-    with pytest.raises(CannotBeKept) as raised:
+    with pytest.raises(Untranslatable) as raised:
         rules.plan(*items)
     return raised.value.reason
 

@@ -13,7 +13,7 @@ from protocol.binlog.status_variables import SQL_MODE, decode_status, encode_sta
 from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 
 UUID_OF_SOURCE: Final = UUID("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
 STRICT: Final = 0x45A00020
@@ -150,7 +150,7 @@ def stop_of(*events: Event, target: str = "mysql-5.6", **changes: Any) -> StopRe
     """Return why the view stops before the group. Raises: AssertionError if it does not."""
     try:
         made = made_for(target, *events, **changes)
-    except CannotBeKept as error:
+    except Untranslatable as error:
         return error.reason
     raise AssertionError(f"it was kept: {made}")
 

@@ -73,7 +73,7 @@ class TargetViewFile:
 def write_target_view(binlogs: Sequence[Path], directory: Path, rules: GroupRules, settings: ViewSettings) -> int:
     """Write a file of the view for each of the source's; return the last GNO that was assigned.
 
-    Raises: CannotBeKept; what came before it is written.
+    Raises: Untranslatable; what came before it is written.
     """
     directory.mkdir(exist_ok=True)
     gno = 0

@@ -7,8 +7,8 @@ from typing import Final
 
 from relay.archive.archive import Archive
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import GONE_SUFFIX, Tier
 from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer, StoredFile
+from relay.archive.storage.storage_location import GONE_SUFFIX, Tier
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.stored_object import StoredObject
 from relay.packed.byte_source import ByteSource

@@ -9,7 +9,7 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.view_writer import VIEW_UUID, Plans, ViewWriter, groups_of
@@ -108,7 +108,7 @@ class ViewTrial:
 
 def reason_of(rules: Plans, file: Path) -> StopReason:
     """Return why a view stops somewhere in the file."""
-    with pytest.raises(CannotBeKept) as raised:
+    with pytest.raises(Untranslatable) as raised:
         for group in groups_of(file.name, file.read_bytes()):
             rules.plan(group)
     return raised.value.reason

@@ -91,7 +91,7 @@ class ViewWriter:
     version: int = 50624
 
     def write(self, source: Path) -> None:
-        """Write the file of the same name. Raises: CannotBeKept, with the groups before it written."""
+        """Write the file of the same name. Raises: Untranslatable, with the groups before it written."""
         data = source.read_bytes()
         header, description = decode_first_event(data[FIRST_EVENT:])
         made = bytearray(MAGIC)

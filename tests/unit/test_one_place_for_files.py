@@ -35,7 +35,7 @@ LAYERS = {"layer", "self._layer", "self.layer", "tables", "engines", "self._keys
 """What has methods of those names, and is no path."""
 ELSEWHERE = {
     "relay/cli/command_line.py": {"os.open", "open"},  # /dev/null
-    "relay/packing_process/giving_way.py": {".write_text"},  # /proc/self
+    "relay/packing_process/throttle.py": {".write_text"},  # /proc/self
     "relay/packing_process/packer.py": {"open"},  # memory
     "relay/service/health_socket.py": {"os.fchmod"},  # a socket's, before it has a name
     # Only read: what the user named, which may be a link.

@@ -26,11 +26,12 @@ import pytest
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
-from protocol.sql.lexer import NotSure
+from protocol.sql.control import control_of
+from protocol.sql.kind import kind_of
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
-from relay.view.rules.group_parts import control_of
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import read_tables, written_tables
@@ -38,7 +39,7 @@ from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 OF_LIBRARIES: Final = {
     "relay.audit": ("pyarrow", "pyspark"),
@@ -291,12 +292,13 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "written tables": lambda text: written_tables(_a_query(text)),
     "read tables": lambda text: read_tables(_a_query(text)),
     "control": lambda text: control_of(text.encode()),
+    "kind": lambda text: kind_of(text.encode()),
     "defined names": lambda text: defined_names(text.encode(), 0),
     "source statement": _source_statement,
     "secrets": without_secrets,
 }
 BEGINNINGS: Final = ("", "CREATE TABLE t (a INT) ", "INSERT INTO t VALUES (1")
-REFUSALS: Final = (NotSure, CannotBeKept, StatementRefused)
+REFUSALS: Final = (UnsupportedSyntax, Untranslatable, StatementRefused)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -346,3 +348,52 @@ def test_no_source_has_such_a_form_either(package: str) -> None:
         if re.search(r"\)([*+?]|\{[0-9,]+\})\+", line)
     ]
     assert found == []
+
+
+SQL: Final = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=\\[bs]))(?:CREATE|ALTER|DROP|RENAME|TRUNCATE|INSERT|REPLACE|UPDATE|DELETE|SELECT|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|GRANT|REVOKE"
+    r"|TABLE|PARTITION|ENGINE|REFERENCES|CHECK|IDENTIFIED|CHARACTER|COLLATE|TRIGGER|LIMIT|AUTO_INCREMENT|XA)(?![A-Za-z])|/\\\*",
+    re.IGNORECASE,
+)
+READ_ELSEWHERE: Final = {
+    # what clients of the relay send
+    "protocol.statements.session.secrets": {"_VERBS"},
+    # words anywhere in a text, where it is not or cannot be read as a whole
+    "relay.schema_history.definition_scan": {"_TRIGGER"},
+    "relay.schema_history.logged_definition": {"_PASSWORD", "_RENAMES"},
+    "relay.view.rules.definition_rules": {"_TABLE", "_NAMES_ENGINE", "_REFERS", "_CHECKS"},
+    "relay.view.rules.engine_mixing": {"_TRIGGER_WRITES"},
+    "relay.view.rules.row_order": {"_NUMBERS"},
+    "relay.view.rules.mariadb.status.mode_differences": {"_ON_UPDATE", "_UPDATE"},
+    "relay.view.rules.mariadb.status.status_translation": {"_NO_CLAUSE", "_NAMES_CHARSET"},
+    "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
+    "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
+    # which tables a statement names, and whether the order of rows counts
+    "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
+    "relay.view.rules.statement.order_dependence": {"_PERHAPS", "_PASSED"},
+    "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
+    # comments, by what is right before or in them
+    "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},
+    "relay.view.rules.mariadb.statement.object_statements": {"_GENERATED"},
+    # no statements: a column's type as servers show it, a dump's lines
+    "relay.schema_history.table_agreement": {"_COMMENT"},
+    "relay.view.seeding.sql_dump": {"_DATA"},
+}
+"""Patterns about SQL outside of protocol/sql/, by module. The audits' patterns for Spark, which are Java's, are in none of these."""
+
+
+def test_patterns_about_sql_are_where_sql_is_read() -> None:
+    found: dict[str, set[str]] = {}
+    homes: dict[int, str] = {}
+    for place, (pattern, _searched) in sorted(
+        PATTERNS.items(), key=lambda item: not item[0].startswith("protocol.sql.")
+    ):
+        module, name, _number = place.rsplit(".", 2)
+        text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+        if (
+            SQL.search(text)
+            and homes.setdefault(id(pattern), module) == module
+            and not module.startswith("protocol.sql.")
+        ):
+            found.setdefault(module, set()).add(name)
+    assert found == READ_ELSEWHERE

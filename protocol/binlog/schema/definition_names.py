@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.sql.lexer import NotSure, ReadAs, TokenKind, sql_text
+from protocol.sql.lexer import ReadAs, TokenKind, UnsupportedSyntax, sql_text
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_NAMES: Final = 200
@@ -21,7 +21,7 @@ def defined_names(text: bytes, sql_mode: int) -> frozenset[str] | None:
         return None
     try:
         read = sql_text(text.decode(), ReadAs(sql_mode=sql_mode, any_server=True))
-    except (UnicodeDecodeError, NotSure):
+    except (UnicodeDecodeError, UnsupportedSyntax):
         return None
     names: set[str] = set()
     depth, left = 0, 0

@@ -1,6 +1,5 @@
 """A statement that may define tables, out of its Query event."""
 
-import re
 import struct
 from typing import Final, NamedTuple
 
@@ -18,6 +17,7 @@ from protocol.binlog.status_variables import (
 )
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import QUERY_COMPRESSED_EVENT, QUERY_EVENT, QUERY_SCHEMA_LENGTH_AT
+from protocol.sql.kind import kind_of
 
 _UTF8MB4: Final = 45
 _TIMESTAMPS_FLAG: Final = 1 << 24
@@ -29,18 +29,6 @@ _LONGEST_TEXT: Final = 1 << 20
 _FIRST_BYTES: Final = 256
 _BEGINNING: Final = 1 << 16
 """In which a statement's first word is found, of a compressed one: few define something, and to unpack all of each costs."""
-
-_BLANKS: Final = rb"[\s\x80-\xff]*+"
-BEFORE_VERB: Final = _BLANKS + rb"(?>(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*+\n)" + _BLANKS + rb")*)"
-"""The pattern of what may stand in front of a statement's first word. What stands in comments for servers is read;
-one of them may be empty. Bytes above ASCII are blanks in some character sets, as 0xA0 in latin1."""
-
-_DEFINES: Final = re.compile(BEFORE_VERB + rb"(?:create|alter|drop|rename)\b", re.IGNORECASE | re.DOTALL)
-
-
-def begins_definition(text: bytes) -> bool:
-    """Whether a statement begins as one that defines something."""
-    return _DEFINES.match(text) is not None
 
 
 def definition_statement(event: bytes, post_length: int, checksum: bool) -> tuple[bytes, bytes | None] | None:
@@ -55,7 +43,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
     if event[TYPE_AT] != QUERY_COMPRESSED_EVENT:
         return schema, text
     try:
-        if not begins_definition(unpack_beginning(text, _BEGINNING)):
+        if not kind_of(unpack_beginning(text, _BEGINNING)).may_define:
             return None
         return schema, unpack_beginning(text, _LONGEST_TEXT)
     except ProtocolError:
@@ -65,7 +53,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
 def defines(event: bytes, post_length: int, checksum: bool) -> bool:
     """Whether a Query event, compressed or not, may define something; also where that cannot be told."""
     try:
-        return begins_definition(_beginning(event, post_length, checksum, _BEGINNING))
+        return kind_of(_beginning(event, post_length, checksum, _BEGINNING)).may_define
     except ProtocolError:
         return True
 
@@ -76,7 +64,7 @@ def may_define(event: bytes, post_length: int, checksum: bool) -> bool:
         text = _beginning(event, post_length, checksum, _FIRST_BYTES)
     except ProtocolError:
         return True
-    return begins_definition(text) or (len(text) == _FIRST_BYTES and not text[:1].isalpha())
+    return kind_of(text).may_define or (len(text) == _FIRST_BYTES and not text[:1].isalpha())
 
 
 def _beginning(event: bytes, post_length: int, checksum: bool, most: int) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.sql.engines import takes_foreign_keys
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import ColumnDefinition, ForeignKeyDefinition, KeyDefinition
 from protocol.sql.tables.foreign_key_names import last_number, made_up_name, made_up_number, name_in_renamed
 from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table, whole_key
@@ -148,7 +148,9 @@ class AlteredKeys:
                 if not _is_served_by(key, other) and not _is_served_by(other, key):
                     continue
                 if other.generated is None and not name:
-                    raise NotSure("a key that may take the place and the name of one that a foreign key brought")
+                    raise UnsupportedSyntax(
+                        "a key that may take the place and the name of one that a foreign key brought"
+                    )
                 if not other.generated or (key.generated and len(key.columns) < len(other.columns)):
                     break
                 del kept[number]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.altered_keys import AlteredKeys
 from protocol.sql.tables.column_types import as_binary, with_charset
 from protocol.sql.tables.ddl_statement import (
@@ -40,14 +40,17 @@ _PERHAPS_WIDE: Final = WIDE_CHARSETS | {UNKNOWN_CHARSET}
 
 
 def table_of(made: CreateTable, charset: str, collation: str = "") -> Table:
-    """The table that a CREATE makes; `charset`, `collation`: of columns that say none, '' if nobody knows. Raises: NotSure."""
+    """The table that a CREATE makes; `charset`, `collation`: of columns that say none, '' if nobody knows.
+
+    Raises: UnsupportedSyntax.
+    """
     if not made.columns:
-        raise NotSure("a table without columns")
+        raise UnsupportedSyntax("a table without columns")
     empty = Table(made.name[0], made.name[1], made.engine, charset=charset, foreign_keys=(), collation=collation)
     keys = AlteredKeys(empty)
     columns = [with_charset(one.column, (charset, collation)) for one in made.columns]
     if len({column.name.lower() for column in columns}) != len(columns):
-        raise NotSure("a column that is there twice")
+        raise UnsupportedSyntax("a column that is there twice")
     for definition in made.columns:
         keys.add_of_column(definition)
     for key in made.keys:
@@ -59,7 +62,7 @@ def table_of(made: CreateTable, charset: str, collation: str = "") -> Table:
 
 
 def alter_table(table: Table, clauses: Iterable[Clause], database_default: CharsetDefault) -> Table:
-    """The table behind an ALTER with these clauses. Raises: NotSure for one that does not fit the table."""
+    """The table behind an ALTER with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
     alteration = _Alteration(table, database_default)
     for clause in clauses:
         alteration.take(clause)
@@ -80,7 +83,7 @@ class ColumnOrigins:
 
 
 def column_origins(table: Table, clauses: Iterable[Clause]) -> ColumnOrigins:
-    """Of an ALTER of this table with these clauses. Raises: NotSure for one that does not fit the table."""
+    """Of an ALTER of this table with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
     alteration = _Alteration(table, ("", ""))
     for clause in clauses:
         if isinstance(clause, AddColumn | ChangeColumn | RenameColumn):
@@ -126,18 +129,18 @@ class _Alteration:
                     self._renamed.append(replace(column, name=new))
                     self._change(old, ColumnDefinition(self._renamed[-1]), if_exists)
                 elif not if_exists:
-                    raise NotSure(f"the column {old}")
+                    raise UnsupportedSyntax(f"the column {old}")
             case DropColumn(name, if_exists):
                 if name.lower() in self._old:
                     self._dropped.add(name.lower())
                 elif not if_exists:
-                    raise NotSure(f"the column {name}")
+                    raise UnsupportedSyntax(f"the column {name}")
             case SetDefault(name, default, if_exists):
                 column = self._old.get(name.lower())
                 if column is not None:
                     self._old[name.lower()] = replace(column, default=default_of_type(column.type, default))
                 elif not if_exists:
-                    raise NotSure(f"the column {name}")
+                    raise UnsupportedSyntax(f"the column {name}")
             case AddKey() | AddForeignKey():
                 self._new_keys.append(clause)
             case DropKey(name, or_constraint):
@@ -154,7 +157,7 @@ class _Alteration:
                 self._converts = self._converts or converts
                 self._charsets.add((self._charset, self._collation))
                 if converts and not self._charset:
-                    raise NotSure("it is converted to a character set that nobody knows")
+                    raise UnsupportedSyntax("it is converted to a character set that nobody knows")
             case SetEngine(engine):
                 self._table = replace(self._table, engine=engine)
 
@@ -171,9 +174,9 @@ class _Alteration:
         if name not in self._old:
             if if_exists:
                 return
-            raise NotSure(f"the column {old}")
+            raise UnsupportedSyntax(f"the column {old}")
         if name in self._changed:
-            raise NotSure(f"the column {old} is changed twice")
+            raise UnsupportedSyntax(f"the column {old} is changed twice")
         self._changed[name] = definition
         self._new_keys.append(definition)
 
@@ -195,7 +198,7 @@ class _Alteration:
         for name in self._old:
             if name in self._dropped:
                 if name in self._changed:
-                    raise NotSure("a column that is changed and dropped")
+                    raise UnsupportedSyntax("a column that is changed and dropped")
                 self._keys.drop_column(name)
             elif name not in self._changed:
                 columns.append(self._old[name])
@@ -220,7 +223,7 @@ class _Alteration:
                 self._collation = self._collation if self._collation == self._table.collation else ""
             columns = converted
         if not columns or len({column.name.lower() for column in columns}) != len(columns):
-            raise NotSure("columns that cannot be")
+            raise UnsupportedSyntax("columns that cannot be")
         for name, one in self._changed.items():
             if one.column not in self._renamed:
                 self._keys.change_column(self._old[name], one.column)
@@ -272,7 +275,7 @@ class _Alteration:
             return replace(column, type=column.type.partition("(")[0], charset=self._charset, collation=collation)
         if self._charset == "binary":
             if column.type.startswith(("enum", "set")) or column.name in self._uncertain:
-                raise NotSure("what becomes of a text that is converted to bytes")
+                raise UnsupportedSyntax("what becomes of a text that is converted to bytes")
             return replace(column, type=as_binary(column.type), charset="", collation="")
         charset = UNKNOWN_CHARSET if column.name in self._uncertain else self._charset
         return replace(column, charset=charset, collation=collation if charset != UNKNOWN_CHARSET else "")
@@ -282,4 +285,4 @@ def _place(columns: list[Column], name: str) -> int:
     for number, column in enumerate(columns):
         if column.name.lower() == name.lower():
             return number
-    raise NotSure(f"the column {name}")
+    raise UnsupportedSyntax(f"the column {name}")

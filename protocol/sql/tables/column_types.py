@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import REAL_AS_FLOAT
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import FIRST, ColumnDefinition
@@ -51,7 +51,7 @@ def as_binary(column_type: str) -> str:
 
 
 def column_definition(reader: DdlReader, name: str, alters: bool) -> ColumnDefinition:
-    """What stands behind a column's name. `alters`: FIRST and AFTER may be at its end. Raises: NotSure."""
+    """What stands behind a column's name. `alters`: FIRST and AFTER may be at its end. Raises: UnsupportedSyntax."""
     return _Definition(reader, name).read(alters)
 
 
@@ -193,7 +193,7 @@ class _Definition:
             reader.take()
             varying = True
         else:
-            raise NotSure(f"the type {word or reader.text()} of a column")
+            raise UnsupportedSyntax(f"the type {word or reader.text()} of a column")
         self._is_text = True
         self._type = "varchar" + reader.bracket_text() if varying else "char" + (reader.bracket_text() or "(1)")
         if national:
@@ -221,7 +221,7 @@ class _Definition:
         )
 
     def _attribute(self, alters: bool) -> None:
-        """Reads one. Raises: NotSure."""
+        """Reads one. Raises: UnsupportedSyntax."""
         reader = self._reader
         word = reader.word()
         if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
@@ -248,7 +248,7 @@ class _Definition:
                 reader.take()
             self._extra.append("COMPRESSED")
         elif not reader.accept("VISIBLE"):
-            raise NotSure(f"{word or reader.text()} in a column's definition")
+            raise UnsupportedSyntax(f"{word or reader.text()} in a column's definition")
 
     def _of_characters(self, word: str) -> bool:
         reader = self._reader
@@ -286,7 +286,7 @@ class _Definition:
         if (self._type.startswith("enum") and charset == "binary") or (
             self._type.startswith("set") and charset == "binary"
         ):
-            raise NotSure("an ENUM or SET of bytes")
+            raise UnsupportedSyntax("an ENUM or SET of bytes")
         self._charset = charset
 
     def _of_value(self, word: str) -> bool:
@@ -311,7 +311,7 @@ class _Definition:
                 reader.expect("ALWAYS")
             reader.expect("AS")
             if reader.word() == "ROW":
-                raise NotSure("a column of a system-versioned table")
+                raise UnsupportedSyntax("a column of a system-versioned table")
             reader.skip_brackets()
             stored = reader.accept("STORED") or reader.accept("PERSISTENT")
             if not stored:

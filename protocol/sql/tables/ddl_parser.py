@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-from protocol.sql.lexer import NotSure, SqlToken, sql_tokens
+from protocol.sql.lexer import SqlToken, UnsupportedSyntax, sql_tokens
 from protocol.sql.sql_mode import OTHER_GRAMMARS
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
@@ -62,12 +62,12 @@ def parse_ddl(
 ) -> Statement:
     """Read a CREATE, ALTER, DROP or RENAME of which all is known.
 
-    `schema`: the default database; `collations`, `explicit_timestamps`: as the statement's event has them. Raises: NotSure.
+    `schema`: the default database; `collations`, `explicit_timestamps`: as the statement's event has them. Raises: UnsupportedSyntax.
     """
     dialect = ServerDialect(server_version, collations, explicit_timestamps)
     reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, dialect)
     if sql_mode & OTHER_GRAMMARS:
-        raise NotSure(_OTHER_GRAMMAR)
+        raise UnsupportedSyntax(_OTHER_GRAMMAR)
     made = _Parser(reader).statement()
     if isinstance(made, TableDefinition):
         needs_everything(made)
@@ -84,7 +84,8 @@ def read_table_definition(
 ) -> TableDefinition | None:
     """Read a CREATE TABLE or ALTER TABLE as far as it is known; None: the statement is another one.
 
-    `name_of`: reads the text of a name, and may raise NotSure. Raises: NotSure where it is not known of which table it is.
+    `name_of`: reads the text of a name, and may raise UnsupportedSyntax. Raises: UnsupportedSyntax where it is not known of which
+    table it is.
     """
     reader = DdlReader(tokens, text, schema, sql_mode, ServerDialect(server_version), name_of)
     if sql_mode & OTHER_GRAMMARS:
@@ -111,7 +112,7 @@ class _Parser:
         elif verb == "RENAME":
             other = self._rename()
         else:
-            raise NotSure(verb)
+            raise UnsupportedSyntax(verb)
         if not isinstance(other, NoTable):
             reader.end()
         return other
@@ -180,7 +181,7 @@ class _Parser:
         if engine is not None:
             made.engine = engine
         elif not plain_option(reader):
-            raise NotSure(f"{reader.text()} in place of an option")
+            raise UnsupportedSyntax(f"{reader.text()} in place of an option")
 
     def _rest(self) -> None:
         """Nothing may follow."""
@@ -229,14 +230,14 @@ class _Parser:
             else:
                 name = reader.name()
             if reader.word() == "UPGRADE":
-                raise NotSure("a database that is renamed")
+                raise UnsupportedSyntax("a database that is renamed")
             option = database_options(reader)
             if not name:
-                raise NotSure("a database without a name")
+                raise UnsupportedSyntax("a database without a name")
             return AlterDatabase(name, option)
         if self._is_no_table():
             return NoTable()
-        raise NotSure(reader.text())
+        raise UnsupportedSyntax(reader.text())
 
     # ---- DROP, RENAME ----
 

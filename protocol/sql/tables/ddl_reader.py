@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import NOW_FUNCTIONS
 from protocol.sql.tables.ddl_statement import CheckClause, Unknown, WrittenForeignKey, WrittenParts
 from protocol.sql.tables.default_text import (
@@ -26,9 +26,9 @@ _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 class DdlReader(TokenCursor):
     """What definitions of tables and columns are made of.
 
-    `name_of`: reads the text of a name or a string, and may raise NotSure. `schema`: the default database. `table_schema`: that of
-    the table that is defined; foreign keys without a schema are in it. `alters`: it is an ALTER TABLE. `written`: the parts of the
-    table's definition that have been read.
+    `name_of`: reads the text of a name or a string, and may raise UnsupportedSyntax. `schema`: the default database. `table_schema`:
+    that of the table that is defined; foreign keys without a schema are in it. `alters`: it is an ALTER TABLE. `written`: the
+    parts of the table's definition that have been read.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class DdlReader(TokenCursor):
         self._unknown_up_to = -1
 
     def text_of(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: NotSure."""
+        """The text of a name or a string. Raises: UnsupportedSyntax."""
         return token.text if self._name_of is None else self._name_of(token)
 
     # ---- parts that are not known ----
@@ -61,7 +61,7 @@ class DdlReader(TokenCursor):
         start = self.at
         try:
             read()
-        except NotSure as error:
+        except UnsupportedSyntax as error:
             self.at = start
             if self.word() in (",", ")"):
                 self.note(start, str(error))
@@ -71,7 +71,7 @@ class DdlReader(TokenCursor):
         return True
 
     def pass_over(self, why: str) -> None:
-        """Notes that the next word, or what is in brackets, is not known. Raises: NotSure where a bracket does not end."""
+        """Notes that the next word, or what is in brackets, is not known. Raises: UnsupportedSyntax where a bracket does not end."""
         token, start = self.peek(), self.at
         if token.upper == "(":
             self.skip_brackets()
@@ -123,7 +123,7 @@ class DdlReader(TokenCursor):
     def end(self) -> None:
         """Nothing may follow."""
         if not self.ended:
-            raise NotSure(f"{self.text()} behind the end of what is known")
+            raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
 
     def column_name(self) -> str:
         """A column's name; a table's and schema's before it are left out."""
@@ -136,7 +136,7 @@ class DdlReader(TokenCursor):
         """A string, of one or more pieces."""
         token = self.take()
         if token.kind is not TokenKind.STRING:
-            raise NotSure(f"{token.text} in place of a string")
+            raise UnsupportedSyntax(f"{token.text} in place of a string")
         text = token.text
         while self.kind is TokenKind.STRING:
             text += self.take().text
@@ -146,7 +146,7 @@ class DdlReader(TokenCursor):
         """A number."""
         token = self.take()
         if token.kind is not TokenKind.NUMBER:
-            raise NotSure(f"{token.text} in place of a number")
+            raise UnsupportedSyntax(f"{token.text} in place of a number")
         return token.text
 
     def strings(self) -> list[str]:
@@ -172,7 +172,7 @@ class DdlReader(TokenCursor):
         """A character set's name."""
         name = self.name_or_string().lower()
         if name != "binary" and collation_of_charset(name) is None:
-            raise NotSure(f"the character set {name}")
+            raise UnsupportedSyntax(f"the character set {name}")
         return "utf8" if name == "utf8mb3" else name
 
     def charset_of_collation(self, collation: str) -> str | None:
@@ -183,7 +183,7 @@ class DdlReader(TokenCursor):
         if name == "utf8mb3":
             return "utf8"
         if name != "binary" and collation_of_charset(name) is None:
-            raise NotSure(f"the collation {collation}")
+            raise UnsupportedSyntax(f"the collation {collation}")
         return name
 
     def value(self) -> str | None:
@@ -227,7 +227,7 @@ class DdlReader(TokenCursor):
                 self._no_operator()
                 return expression_default(self._since(start))
         else:
-            raise NotSure(f"the default {self.text()}")
+            raise UnsupportedSyntax(f"the default {self.text()}")
         self._no_operator()
         return self._since(start)
 
@@ -237,7 +237,7 @@ class DdlReader(TokenCursor):
 
     def _no_operator(self) -> None:
         if self.word() in _OPERATORS:
-            raise NotSure("an expression without brackets")
+            raise UnsupportedSyntax("an expression without brackets")
 
     def key_parts(self) -> tuple[tuple[str, int | None], ...]:
         """The columns of a key, in brackets, with their prefixes (None: all of it); one of an expression is called ''."""
@@ -268,7 +268,7 @@ class DdlReader(TokenCursor):
         columns: tuple[str, ...] = ()
         try:
             columns = tuple(map(self.text_of, said.columns))
-        except NotSure as error:
+        except UnsupportedSyntax as error:
             self.note(start, str(error))
         forgets = said.before_match is not None and self.dialect.match_forgets_rules(alters=self.alters)
         on_delete, on_update = (

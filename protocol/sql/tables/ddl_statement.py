@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.references_clause import ReferencesClause
 from protocol.sql.tables.source_table import CharsetDefault, Column, ForeignKey, Key, TableName
 
@@ -367,16 +367,16 @@ TableDefinition = CreateTable | AlterTable
 
 
 def needs(definition: TableDefinition, *words: str) -> None:
-    """Raises NotSure where a clause that begins with one of these words may be in a part that is not known."""
+    """Raises UnsupportedSyntax where a clause that begins with one of these words may be in a part that is not known."""
     for one in definition.written.unknown:
         if not one.words.isdisjoint(words):
-            raise NotSure(one.why)
+            raise UnsupportedSyntax(one.why)
 
 
 def needs_everything(definition: TableDefinition) -> None:
-    """Raises NotSure where some part is not known."""
+    """Raises UnsupportedSyntax where some part is not known."""
     for one in definition.written.unknown:
-        raise NotSure(one.why)
+        raise UnsupportedSyntax(one.why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
 
@@ -36,7 +36,7 @@ class ReferencesClause:
 def read_references(cursor: TokenCursor, schema: str) -> ReferencesClause:
     """REFERENCES table (columns) MATCH … ON DELETE … ON UPDATE …; the cursor is behind it then.
 
-    schema: of the table that has the key, which a parent without one is in, and not the connection's. Raises: NotSure.
+    schema: of the table that has the key, which a parent without one is in, and not the connection's. Raises: UnsupportedSyntax.
     """
     start = cursor.at
     cursor.expect("REFERENCES")
@@ -65,7 +65,7 @@ def _columns(cursor: TokenCursor) -> tuple[SqlToken, ...]:
     while True:
         token = cursor.take()
         if token.kind not in (TokenKind.WORD, TokenKind.NAME):
-            raise NotSure(f"{token.text} in place of a column")
+            raise UnsupportedSyntax(f"{token.text} in place of a column")
         found.append(token)
         if cursor.accept(")"):
             return tuple(found)

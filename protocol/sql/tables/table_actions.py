@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
     Action,
@@ -37,7 +37,7 @@ _OF_ALL_ROWS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMP
 
 
 def read_actions(reader: DdlReader, made: AlterTable) -> None:
-    """All that follows the table's name. Raises: NotSure for a bracket without an end."""
+    """All that follows the table's name. Raises: UnsupportedSyntax for a bracket without an end."""
     reader.attempt(lambda: _wait(reader))
     actions = _Actions(reader, made)
     while not reader.ended:
@@ -45,7 +45,7 @@ def read_actions(reader: DdlReader, made: AlterTable) -> None:
 
 
 def alter_options(reader: DdlReader) -> None:
-    """ALGORITHM, LOCK, WAIT and their like, where they may be alone. Raises: NotSure."""
+    """ALGORITHM, LOCK, WAIT and their like, where they may be alone. Raises: UnsupportedSyntax."""
     while reader.word() in ("ALGORITHM", "LOCK", "WAIT", "NOWAIT"):
         if reader.word() in ("WAIT", "NOWAIT"):
             _wait(reader)
@@ -140,7 +140,7 @@ class _Actions:
         elif reader.accept("CONVERT", "TO"):
             option = CharsetOption()
             if not charset_option(reader, option):
-                raise NotSure("what is converted to")
+                raise UnsupportedSyntax("what is converted to")
             charset_option(reader, option)
             clauses.append(SetCharset(option, converts=True))
         elif reader.accept("ORDER", "BY"):
@@ -179,7 +179,7 @@ class _Actions:
         elif (engine := engine_option(reader)) is not None:
             clauses.append(SetEngine(engine))
         elif not plain_option(reader) and not reader.accept("FORCE") and not reader.accept("REMOVE", "PARTITIONING"):
-            raise NotSure(f"{word or reader.text()} in ALTER TABLE")
+            raise UnsupportedSyntax(f"{word or reader.text()} in ALTER TABLE")
 
     def _add(self, clauses: list[Clause]) -> None:
         reader = self._reader
@@ -187,7 +187,7 @@ class _Actions:
             self._partitions("ADD")
             return
         if reader.word() == "SYSTEM":
-            raise NotSure("system versioning")
+            raise UnsupportedSyntax("system versioning")
         is_column = reader.accept("COLUMN")
         exists = reader.accept("IF", "NOT", "EXISTS")
 
@@ -205,7 +205,7 @@ class _Actions:
         if word == "PARTITION":
             self._partitions("DROP")
         elif word == "SYSTEM" or (word == "PERIOD" and reader.word(1) == "FOR"):
-            raise NotSure("system versioning")
+            raise UnsupportedSyntax("system versioning")
         elif reader.accept("PRIMARY", "KEY"):
             clauses.append(DropKey("PRIMARY"))
         elif reader.accept("INDEX") or reader.accept("KEY"):
@@ -249,7 +249,7 @@ class _Actions:
             reader.name()
             reader.accept("NOT")
             if reader.take().upper not in ("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED"):
-                raise NotSure("what becomes of an index")
+                raise UnsupportedSyntax("what becomes of an index")
             return
         reader.accept("COLUMN")
         exists = reader.accept("IF", "EXISTS")
@@ -262,4 +262,4 @@ class _Actions:
             if reader.accept("DEFAULT"):
                 clauses.append(SetDefault(name, reader.value(), exists))
             elif not (reader.accept("VISIBLE") or reader.accept("INVISIBLE")):
-                raise NotSure(f"SET {reader.text()}")
+                raise UnsupportedSyntax(f"SET {reader.text()}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.tables.column_types import column_definition
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
@@ -24,7 +24,10 @@ Defined = ColumnDefinition | AddKey | AddForeignKey
 
 
 def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList:
-    """Columns and keys in brackets. `take`: is called with each of those that are known. Raises: NotSure for a list without an end."""
+    """Columns and keys in brackets. `take`: is called with each of those that are known.
+
+    Raises: UnsupportedSyntax for a list without an end.
+    """
     start, elements = reader.start_of_next(), reader.written.elements
     reader.expect("(")
     first = len(elements)
@@ -41,7 +44,7 @@ def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList
 
 
 def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_column: bool = False) -> None:
-    """A column or a key. `is_column`: COLUMN is before it. Raises: NotSure for a key that is not known."""
+    """A column or a key. `is_column`: COLUMN is before it. Raises: UnsupportedSyntax for a key that is not known."""
     start = reader.start_of_next()
     key = None if is_column else _key_element(reader)
     if key is None:
@@ -140,9 +143,9 @@ def _key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:
         key_options(reader)
         return AddKey(KeyDefinition(name, key), exists)
     if word == "PERIOD" and reader.word(1) == "FOR":
-        raise NotSure("a period")
+        raise UnsupportedSyntax("a period")
     if name:
-        raise NotSure("a constraint of another kind")
+        raise UnsupportedSyntax("a constraint of another kind")
     return None
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import CharsetOption, TableOption
 
@@ -26,7 +26,7 @@ _ENGINES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING)
 
 
 def database_options(reader: DdlReader) -> CharsetOption:
-    """The options of CREATE DATABASE and ALTER DATABASE. Raises: NotSure."""
+    """The options of CREATE DATABASE and ALTER DATABASE. Raises: UnsupportedSyntax."""
     option = CharsetOption()
     while not reader.ended:
         if charset_option(reader, option):
@@ -38,12 +38,12 @@ def database_options(reader: DdlReader) -> CharsetOption:
             reader.accept("=")
             reader.take()
         else:
-            raise NotSure(f"{reader.text()} of a database")
+            raise UnsupportedSyntax(f"{reader.text()} of a database")
     return option
 
 
 def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
-    """[DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: NotSure."""
+    """[DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: UnsupportedSyntax."""
     ahead = 1 if reader.word() == "DEFAULT" else 0
     word = reader.word(ahead)
     if word not in ("CHARACTER", "CHARSET", "COLLATE") and not (word == "CHAR" and reader.word(ahead + 1) == "SET"):
@@ -79,7 +79,7 @@ def _set_charset(reader: DdlReader, option: CharsetOption, charset: str) -> None
 
 
 def engine_option(reader: DdlReader) -> str | None:
-    """ENGINE [=] name, or TYPE; None: it is something else. Raises: NotSure."""
+    """ENGINE [=] name, or TYPE; None: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word not in ("ENGINE", "TYPE"):
         return None
@@ -89,7 +89,7 @@ def engine_option(reader: DdlReader) -> str | None:
 
 
 def plain_option(reader: DdlReader) -> bool:
-    """An option that is about no columns; False: it is something else. Raises: NotSure."""
+    """An option that is about no columns; False: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word in _OPTIONS:
         reader.take()
@@ -130,7 +130,8 @@ def option_follows(reader: DdlReader) -> bool:
 
 
 def partitions(reader: DdlReader, *, before_query: bool) -> None:
-    """The rest of a statement that is about partitions, with the engines in it; `before_query`: up to a query. Raises: NotSure for a
+    """The rest of a statement that is about partitions, with the engines in it; `before_query`: up to a query. Raises:
+    UnsupportedSyntax for a
     bracket without an end."""
     depth, before = 0, ""
     while not reader.ended:
@@ -143,10 +144,10 @@ def partitions(reader: DdlReader, *, before_query: bool) -> None:
         if word == "ENGINE":
             reader.accept("=")
             if reader.kind not in _ENGINES:
-                raise NotSure(f"the engine {reader.text()}")
+                raise UnsupportedSyntax(f"the engine {reader.text()}")
             _written(reader, word, start, reader.start_of_next(), reader.name_or_string(), of_partition=True)
     if depth:
-        raise NotSure("a statement that ends early")
+        raise UnsupportedSyntax("a statement that ends early")
 
 
 def begins_query(reader: DdlReader) -> bool:

@@ -1,11 +1,12 @@
 """Walks the tokens of a statement. What does not stand where it should makes the statement one that nobody is sure of."""
 
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.tables.source_table import TableName
 
 
 class TokenCursor:
-    """`schema`: the default database; names without one are in it. Every method but those that look raises NotSure for what it
+    """`schema`: the default database; names without one are in it. Every method but those that look raises UnsupportedSyntax for
+    what it
     does not know."""
 
     def __init__(self, tokens: list[SqlToken], schema: str) -> None:
@@ -44,7 +45,7 @@ class TokenCursor:
         """The next token, whatever it is."""
         token = self.peek()
         if token.kind is TokenKind.END:
-            raise NotSure("a statement that ends early")
+            raise UnsupportedSyntax("a statement that ends early")
         self.at += 1
         return token
 
@@ -66,13 +67,13 @@ class TokenCursor:
     def expect(self, *words: str) -> None:
         """Takes them; they must come."""
         if not self.accept(*words):
-            raise NotSure(f"{self.peek().text} in place of {' '.join(words)}")
+            raise UnsupportedSyntax(f"{self.peek().text} in place of {' '.join(words)}")
 
     def name(self) -> str:
         """An identifier."""
         token = self.take()
         if token.kind not in (TokenKind.WORD, TokenKind.NAME) or not token.text:
-            raise NotSure(f"{token.text} in place of a name")
+            raise UnsupportedSyntax(f"{token.text} in place of a name")
         return self.text_of(token)
 
     def name_or_string(self) -> str:
@@ -85,7 +86,7 @@ class TokenCursor:
         if self.accept("."):
             return name, self.name()
         if not self.schema:
-            raise NotSure("a table without a schema")
+            raise UnsupportedSyntax("a table without a schema")
         return self.schema, name
 
     def skip_brackets(self) -> None:

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from protocol.errors import StatementRefused
-from protocol.sql.lexer import NotSure, ReadAs, SqlToken, TokenKind, TooManyTokens, sql_text
+from protocol.sql.lexer import ReadAs, SqlToken, TokenKind, TooManyTokens, UnsupportedSyntax, sql_text
 from protocol.statements.session.facts import SourceFacts
 from protocol.statements.session.refusals import not_understood, too_long
 
@@ -94,7 +94,7 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
         found = sql_text(statement, read_as).tokens
     except TooManyTokens:
         raise _too_many() from None
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         raise not_understood(statement, error.at) from None
     tokens: list[Token] = []
     for token in _of_clients(statement, found):

@@ -37,11 +37,11 @@ from relay.archive.catalog.ledger_text import LedgerText, LedgerTextLost, Record
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.disk_advice import disk_advice
-from relay.archive.storage.file_place import FilePlace, Tier
 from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, encode_state
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
+from relay.archive.storage.storage_location import StorageLocation, Tier
 from relay.disk.database_file import open_database, open_database_to_read
 
 _FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
@@ -236,17 +236,17 @@ class Catalog:
                 file.place = places.get(file.number)
         return files
 
-    def _places(self) -> dict[int, FilePlace]:
+    def _places(self) -> dict[int, StorageLocation]:
         rows = self._db.execute(f"SELECT {SUMMED['places']}, sum FROM places")  # noqa: S608 - constants only
-        return {row[0]: FilePlace(Tier(row[1]), *row[2:]) for row in self._sound(rows, "places")}
+        return {row[0]: StorageLocation(Tier(row[1]), *row[2:]) for row in self._sound(rows, "places")}
 
     @_told
-    def put_place(self, number: int, place: FilePlace | None) -> None:
+    def put_place(self, number: int, place: StorageLocation | None) -> None:
         """Note where a file is; None: on the disk as it was received."""
         if place is None:
             self._db.execute("DELETE FROM places WHERE number = ?", (number,))
             return
-        values = (number, str(place.tier), *(getattr(place, name) for name in FilePlace.__slots__[1:]))
+        values = (number, str(place.tier), *(getattr(place, name) for name in StorageLocation.__slots__[1:]))
         statement = f"REPLACE INTO places ({SUMMED['places']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
         self._db.execute(statement, summed(values))
 

@@ -18,9 +18,9 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.storage.archive_errors import ArchiveMisuse
-from relay.archive.storage.file_place import PLACE_SUFFIX
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, PURGE_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
 FIRST: Final = 1

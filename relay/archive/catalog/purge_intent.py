@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX
 from relay.archive.storage.files import (
     BESIDE_SUFFIXES,
     PURGE_NAME,
@@ -18,6 +17,7 @@ from relay.archive.storage.files import (
     replace_file,
 )
 from relay.archive.storage.ledger_kinds import PURGED
+from relay.archive.storage.storage_location import GONE_SUFFIX, PLACE_SUFFIX
 from relay.disk.kept_json import kept_json
 from relay.packed.packed_facts import PACKED_SUFFIXES
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
-from protocol.binlog.made_events import rotate_size
+from protocol.binlog.encoded_events import rotate_size
 from protocol.position import Position
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile

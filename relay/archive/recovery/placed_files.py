@@ -16,11 +16,18 @@ from protocol.position import is_binlog_name
 from relay.archive.catalog.catalog_rows import file_of
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import PLACE_SUFFIX, FilePlace, PlaceNote, Tier, place_path, read_note
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
+from relay.archive.storage.storage_location import (
+    PLACE_SUFFIX,
+    LocationNote,
+    StorageLocation,
+    Tier,
+    place_path,
+    read_note,
+)
 from relay.packed.packed_facts import PACKED_SUFFIXES, plain_name
 
-Placed = dict[str, FilePlace]
+Placed = dict[str, StorageLocation]
 
 
 @dataclass(slots=True)
@@ -30,7 +37,7 @@ class FoundPlaces:
     disk, with the reason: its place is unknown."""
 
     placed: Placed = field(default_factory=dict)
-    notes: dict[str, PlaceNote] = field(default_factory=dict)
+    notes: dict[str, LocationNote] = field(default_factory=dict)
     not_whole: dict[str, str] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
 
@@ -100,7 +107,7 @@ def find_placed(
     return found
 
 
-def _archived(file: ArchivedFile | None, note: PlaceNote | None) -> ArchivedFile | None:
+def _archived(file: ArchivedFile | None, note: LocationNote | None) -> ArchivedFile | None:
     """Return the sealed binlog as it was archived; None: unknown."""
     if file is not None and file.sealed and not file.damaged:
         return file
@@ -123,10 +130,10 @@ def _not_whole(layer: FileLayer, path: Path, archived: ArchivedFile | None) -> s
 
 
 def _on_disk(
-    layer: FileLayer, directory: Path, place: FilePlace | None, stored: str, size: int, note: PlaceNote | None
-) -> FilePlace:
+    layer: FileLayer, directory: Path, place: StorageLocation | None, stored: str, size: int, note: LocationNote | None
+) -> StorageLocation:
     if place is None or place.stored_name != stored:
-        return FilePlace(Tier.COLD, stored, size, None, _UNKNOWN, -1)
+        return StorageLocation(Tier.COLD, stored, size, None, _UNKNOWN, -1)
     if place.tier is Tier.OBJECT:
         # The copy in the bucket is complete, and stays there until the file moves again. It may be the mirror's, packed differently.
         path = directory / stored

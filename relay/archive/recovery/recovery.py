@@ -36,7 +36,6 @@ from relay.archive.recovery.file_recovery import recover_file
 from relay.archive.recovery.placed_files import FoundPlaces, Placed, find_placed
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_archived_file
-from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX, PlaceNote
 from relay.archive.storage.files import (
     BESIDE_SUFFIXES,
     CATALOG_NAME,
@@ -72,6 +71,7 @@ from relay.archive.storage.ledger_kinds import (
 )
 from relay.archive.storage.origin import Origin
 from relay.archive.storage.rebuild_index import Progress
+from relay.archive.storage.storage_location import GONE_SUFFIX, PLACE_SUFFIX, LocationNote
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
 from relay.disk.file_calls import read_file
@@ -117,7 +117,7 @@ class Recovery:
         self._kept = ""
         """The name under which it was kept."""
         self._placed: Placed = {}
-        self._notes: dict[str, PlaceNote] = {}
+        self._notes: dict[str, LocationNote] = {}
 
     def run(self, *, force: bool = False) -> Recovered:
         """Recover. `force` reads every file again and rebuilds catalog rows and indexes (`archive rebuild`).

@@ -7,7 +7,7 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
-from relay.archive.storage.file_place import FilePlace, Tier
+from relay.archive.storage.storage_location import StorageLocation, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ArchivedFile:
     damaged: bool = False
     """True if bytes from `end` on cannot be trusted and are not served."""
     digest: str | None = None
-    place: FilePlace | None = None
+    place: StorageLocation | None = None
     """The place of the packed file; None: it is on the disk as it was received."""
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from relay.archive.storage.file_place import PLACE_SUFFIX
+from relay.archive.storage.storage_location import PLACE_SUFFIX
 from relay.disk import file_calls
 
 Buffer = bytes | bytearray | memoryview

@@ -7,7 +7,7 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number
 from protocol.sql.tables.source_table import Table, TableName
 from relay.audit.definitions.table_differences import table_differences
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import Store
 from relay.schema_history.schema_facts import Place
@@ -53,7 +53,7 @@ def schema_changes(store: Store, files: Sequence[SeriesFile]) -> list[SchemaChan
 
 def _of_directory(store: Store, directory: str, held: dict[int, SeriesFile]) -> Iterator[SchemaChange]:
     newest = held[max(held)]
-    schema = told_schema(store, directory or ".", newest.path.rpartition("/")[2], newest.end)
+    schema = reported_schema(store, directory or ".", newest.path.rpartition("/")[2], newest.end)
     for place, name in schema.changes():
         if place[0] not in held:
             continue

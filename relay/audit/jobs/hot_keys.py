@@ -11,7 +11,7 @@ from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
 from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 from relay.binlog_tables.plan.packed_store import store_of
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.report.content import Bars, ReportTable, Section
 from relay.report.text import number_of
 
@@ -75,7 +75,7 @@ def _primary_keys(audit: Audit) -> dict[tuple[str, str], tuple[str, ...]]:
     newest = {file.path.rpartition("/")[0]: file for file in audit.files}
     found = {}
     for directory, file in newest.items():
-        schema = told_schema(store, directory or ".", file.path.rpartition("/")[2], file.end)
+        schema = reported_schema(store, directory or ".", file.path.rpartition("/")[2], file.end)
         found.update({(one.schema, one.name): one.primary_key for one in schema.latest()})
     return found
 

@@ -18,8 +18,8 @@ from relay.binlog_tables.plan.recorded import recorded_bytes
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.report.content import Bars, ReportTable, Section
 from relay.schema_history.schema_record import parse_lines
+from relay.view.inspect.dry_run_waits import WaitsAhead, find_waits
 from relay.view.inspect.file_pass import LookedAtFile
-from relay.view.inspect.waits_ahead import WaitsAhead, find_waits
 from relay.view.rules.settings import ViewSettings
 from relay.view.translate.wait_counts import WaitCounts
 
@@ -63,7 +63,7 @@ class _OnExecutors:
         return self._context.parallelize(tasks, len(tasks)).map(function).collect()
 
 
-def waits_ahead(audit: Audit) -> WaitsAhead:
+def dry_run_waits(audit: Audit) -> WaitsAhead:
     """Return the waits of a view that begins with the archive, and of one for each later source of it. All files up to --until are
     read, because the result depends on how tables were defined; those that were written at another time are not counted. MariaDB's
     files have none."""

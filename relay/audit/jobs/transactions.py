@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.jobs.transaction_patterns import foremost_table, patterns_table, transaction_patterns
 from relay.audit.jobs.transaction_rates import PERCENTILES, busiest_seconds, percentiles, rate_figures, rates_section
-from relay.audit.jobs.transaction_waits import unread_finding, waits_ahead, waits_frames, waits_section
+from relay.audit.jobs.transaction_waits import dry_run_waits, unread_finding, waits_frames, waits_section
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
@@ -85,7 +85,7 @@ def run(audit: Audit) -> AuditResult:
     rolled_back = frame.where("rolled_back")
     if total["rolled_back"]:
         frames["rolled_back"] = _listed(rolled_back, audit)
-    ahead = waits_ahead(audit)
+    ahead = dry_run_waits(audit)
     findings = [
         *_rolled_back(audit, rolled_back, total["rolled_back"]),
         *_findings(audit, frame, total),

@@ -20,9 +20,9 @@ from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
 from relay.report.content import Kind, ReportTable, Section
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
+from relay.view.inspect.dry_run_stops import StopsFound, find_stops
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
-from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.mariadb.left_out import WORDS, LeftOut
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -67,11 +67,11 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
     return find_stops(files, settings, is_wanted=is_wanted)
 
 
-def _recorded(store: Store, file: SeriesFile) -> RecordedBefore | None:
+def _recorded(store: Store, file: SeriesFile) -> InitialSnapshot | None:
     """Return the relay's record beside this file's generation; it is not read over a network."""
     if not isinstance(store, LocalStore):
         return None
-    return RecordedBefore(Path(plain_path(file.path)).parent)
+    return InitialSnapshot(Path(plain_path(file.path)).parent)
 
 
 def _target(audit: Audit) -> str:

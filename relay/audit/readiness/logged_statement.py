@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
-from protocol.sql.lexer import NotSure, ReadAs, TokenKind, sql_text, with_variables
+from protocol.sql.lexer import ReadAs, TokenKind, UnsupportedSyntax, sql_text, with_variables
 from protocol.sql.sql_words import SqlWords
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import CreateTable, TableDefinition
@@ -79,7 +79,7 @@ class LoggedStatement(SqlWords):
         """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: another statement, or one that cannot be read."""
         try:
             return read_table_definition(self._tokens, "", "?", self.sql_mode, "", lambda token: token.text)
-        except NotSure:
+        except UnsupportedSyntax:
             return None
 
     def elements(self) -> Iterator[tuple[int, int]]:

@@ -2,12 +2,12 @@
 
 from typing import Final
 
+from protocol.sql.kind import kind_of
 from protocol.sql.server_functions import REMOVED_FROM_MYSQL
 from protocol.sql.server_words import NEW_IN_MARIADB, NEW_IN_MYSQL
 from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
-from relay.view.rules.statement.account_statements import sets_password
 
 _BEFORE_A_TABLE_OR_KEY: Final = frozenset((
     "INTO", "TABLE", "KEY", "INDEX", "FROM", "JOIN", "UPDATE", "REFERENCES", "CONSTRAINT", "UNIQUE", "FULLTEXT", "SPATIAL",
@@ -31,9 +31,9 @@ def _sets_password_by_function(statement: LoggedStatement) -> bool:
 
 
 def _sets_password_to_hash(statement: LoggedStatement) -> bool:
-    return sets_password(statement.text.encode("utf-8", "backslashreplace")) and not _sets_password_by_function(
-        statement
-    )
+    return kind_of(
+        statement.text.encode("utf-8", "backslashreplace")
+    ).thing == "PASSWORD" and not _sets_password_by_function(statement)
 
 
 def _grants_with_account_options(statement: LoggedStatement) -> bool:

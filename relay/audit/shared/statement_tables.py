@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 _NAME: Final = r"(?>`(?:[^`]|``){1,256}`|[\w$\x{80}-\x{10FFFF}]+)"
 _TABLE: Final = rf"({_NAME})(?:\s*\.\s*({_NAME}))?"
 # Blanks, comments and parentheses may precede a statement; /*! … */ is part of it.
-_LEAD: Final = r"^(?>[\s(]*(?:(?>/\*[^!M].*?\*/|--[^\n]*\n|#[^\n]*\n|/\*M?!\d*)[\s(]*){0,20})"
+_LEAD: Final = r"^(?>[\s(]*(?:(?>/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|(?:--(?=[\s\x00-\x1f])|#)[^\n]*\n)[\s(]*){0,20})"
 # This may be between two words.
 _GAP: Final = r"(?>(?:\s+|(?=/\*))(?:/\*.*?\*/\s*){0,4})"
 _CHANGES: Final = (

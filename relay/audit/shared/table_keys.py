@@ -9,7 +9,7 @@ from protocol.errors import ProtocolError
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.runner.audit import Audit
 from relay.binlog_tables.plan.packed_store import store_of
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.schema_history.schema_record import RecordedSchema
 
 _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"
@@ -22,7 +22,7 @@ def _told_keys(audit: Audit) -> list[tuple[str, str, bool]]:
     newest = {file.path.rpartition("/")[0]: file for file in audit.files}
     found: dict[tuple[str, str], tuple[str, str, bool]] = {}
     for directory, file in newest.items():
-        schema: RecordedSchema = told_schema(store, directory or ".", file.path.rpartition("/")[2], file.end)
+        schema: RecordedSchema = reported_schema(store, directory or ".", file.path.rpartition("/")[2], file.end)
         for table in schema.latest():
             found[table.schema, table.name] = (table.schema, table.name, bool(table.primary_key))
     return list(found.values())

@@ -14,7 +14,7 @@ from relay.binlog_tables.decode import arrow_arrays as arrays
 from relay.binlog_tables.decode.split_reader import SplitReader
 from relay.binlog_tables.decode.unpack import take_run
 from relay.binlog_tables.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
-from relay.binlog_tables.plan.recorded import Describer, told_schema
+from relay.binlog_tables.plan.recorded import Describer, reported_schema
 from relay.binlog_tables.plan.schemas import arrow_schema
 from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import Store
@@ -53,7 +53,7 @@ def read_rows(
     made = _row_columns(options, wanted)
     batches = _Batches(made, options, split)
     directory, base = _directory(split.path), _base(split.path)
-    answers = _Answers(made, Describer(lambda: told_schema(store, directory, base, split.stop), base))
+    answers = _Answers(made, Describer(lambda: reported_schema(store, directory, base, split.stop), base))
 
     def stopped(status: int) -> Iterator[pa.RecordBatch]:
         if status == OPEN_TABLE:

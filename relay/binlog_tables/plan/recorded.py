@@ -57,7 +57,7 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
     return _read(store, directory).schema
 
 
-def told_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
+def reported_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
     """Return the schema up to `stop` (None: the end) in a binlog of a directory: what is recorded there, and what the statements in its
     binlogs say.
 

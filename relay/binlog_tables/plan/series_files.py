@@ -11,8 +11,8 @@ from protocol.errors import ExitCode, RelayError
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_numbers, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.file_place import GONE_SUFFIX, PLACE_SUFFIX
 from relay.archive.storage.files import BESIDE_SUFFIXES, CATALOG_NAME
+from relay.archive.storage.storage_location import GONE_SUFFIX, PLACE_SUFFIX
 from relay.binlog_tables.plan.sequence import base_of, sequences_from
 from relay.binlog_tables.plan.store import LocalStore, Store, plain_path
 from relay.packed.packed_facts import plain_name

@@ -7,7 +7,7 @@ from protocol.position import Position
 from protocol.sql.tables.source_table import Table
 from relay.binlog_tables.plan.places import Places
 from relay.binlog_tables.plan.read_finding import ReadRefused
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.typed.column_kinds import TypedColumn, typed_columns
 from relay.schema_history.schema_record import RecordedSchema
 
@@ -35,7 +35,7 @@ def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = No
     files = places.files()
     path = files[places.index(files, place)].path
     directory, _, base = path.rpartition("/")
-    told = told_schema(places.store, directory or ("/" if path.startswith("/") else "."), base, place.offset)
+    told = reported_schema(places.store, directory or ("/" if path.startswith("/") else "."), base, place.offset)
     try:
         found = next(filter(None, _told(told, schema, name, base, place.offset)), None)
     except Malformed:

@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import Column
-from relay.binlog_tables.plan.recorded import told_schema
+from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import Store
 from relay.binlog_tables.typed.column_kinds import JSON, TypedColumn, kind_of
@@ -52,7 +52,7 @@ class OlderKinds:
         directory, _, base = self._split.path.rpartition("/")
         if self._schema is None:
             root = "/" if self._split.path.startswith("/") else "."
-            self._schema = told_schema(self._store, directory or root, base, self._split.stop)
+            self._schema = reported_schema(self._store, directory or root, base, self._split.stop)
         try:
             table = self._schema.recorded(*self._table, base, position) or self._schema.worked_out(
                 *self._table, base, position

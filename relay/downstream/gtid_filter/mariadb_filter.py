@@ -8,7 +8,7 @@ MariaDB 10.11 `sql_repl.cc (send_event_to_slave, is_until_reached)`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from protocol.binlog.made_events import gtid_list_event
+from protocol.binlog.encoded_events import gtid_list_event
 from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_refusals import hole_refused, unreadable_refused
 from protocol.gtid.file_gtids import FileGtidCollector

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Final
 
-from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, heartbeat_v2_event
+from protocol.binlog.encoded_events import MAX_WIRE_POSITION, heartbeat_event, heartbeat_v2_event
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.dump_decision import AnonymousInTheWay, MysqlHoldings, mysql_start
 from protocol.gtid.dump_refusals import anonymous_refused, gtid_refused

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from protocol.binlog.encoded_events import patch_format_description
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
-from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.kernel.event_check import EventCheck
 from relay.archive.archive import Archive

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 import structlog
 
+from protocol.binlog.encoded_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position, binlog_number
 from relay.archive.generation import Generation

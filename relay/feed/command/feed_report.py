@@ -8,7 +8,7 @@ from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
 from relay.feed.progress_table import current_state
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 
 
 def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
@@ -40,12 +40,12 @@ def _address(engine: FeedEngine, kind: str, key: tuple[str, str], table: LakeTab
     return None if table is None else engine.lake.address(kind, *key)
 
 
-def bytes_between(engine: FeedEngine, start: FeedPlace, end: FeedPlace) -> int:
+def bytes_between(engine: FeedEngine, start: FeedOffset, end: FeedOffset) -> int:
     """Return how many bytes of binlog are between two places, as far as their files exist."""
     return engine.reading.bytes_between(start, end)
 
 
-def _behind_s(engine: FeedEngine, start: FeedPlace, end: FeedPlace) -> float:
+def _behind_s(engine: FeedEngine, start: FeedOffset, end: FeedOffset) -> float:
     """Return the age in seconds of the first transaction that is not in the lake; 0 if there is none."""
     if start >= end:
         return 0.0

@@ -10,21 +10,22 @@ import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from relay.feed.lake.changes_in_memory import HeldNet
 from relay.feed.lake.delta_files import EXACT_DIGITS, DeltaFiles, has_span, inexact_columns, is_whole_decimal
-from relay.feed.lake.held_net import HeldNet
 from relay.feed.lake.lake_names import folder_name
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
-from relay.feed.spool.spooled_net import SpooledNet
+from relay.feed.spool.changes_spilled import SpooledNet
 
 _BATCH_ROWS: Final = 1 << 16
 _FILE_BYTES: Final = 8 << 20
 """The maximum size of a file: a MERGE rewrites each file that has one of its keys."""
 _FILE_ROWS: Final = 1 << 14
 _MERGE_BYTES: Final = 8 << 20
-"""The maximum size of the files that a MERGE may have to read: delta-rs (1.6) holds the rows of those without a changed key in memory."""
+"""The maximum size of the files that a MERGE may have to read: delta-rs (1.6) holds the rows of those without a changed key in
+memory."""
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
@@ -33,8 +34,8 @@ _MOST_SPANS: Final = 32
 
 
 def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
-    """Return writer properties without statistics for DECIMALs that are not in `told`: delta-rs (1.6) writes their minimum and maximum as doubles,
-    which may differ, so that files that have a key would be skipped."""
+    """Return writer properties without statistics for DECIMALs that are not in `told`: delta-rs (1.6) writes their minimum and maximum
+    as doubles, which may differ, so that files that have a key would be skipped."""
     untold = {
         one.name: ColumnProperties(statistics_enabled="NONE")
         for one in schema
@@ -43,9 +44,9 @@ def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
     return WriterProperties(compression="SNAPPY", column_properties=untold or None)
 
 
-def _commit(place: FeedPlace | None) -> CommitProperties:
-    """Return the properties of a commit that fails unless it follows the version that was seen: a retried commit would miss what another one did
-    meanwhile."""
+def _commit(place: FeedOffset | None) -> CommitProperties:
+    """Return the properties of a commit that fails unless it follows the version that was seen: a retried commit would miss what
+    another one did meanwhile."""
     if place is None:
         return CommitProperties(max_commit_retries=0)
     return CommitProperties(
@@ -72,10 +73,10 @@ class DeltaLakeTable:
         self._connection = connection
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """The place up to which it was fed."""
         version = self._table.transaction_version(APP_ID)
-        return None if version is None else FeedPlace.of_version(version)
+        return None if version is None else FeedOffset.of_version(version)
 
     @property
     def schema(self) -> pa.Schema:
@@ -92,7 +93,7 @@ class DeltaLakeTable:
         """Its newest version."""
         return self._table.version()
 
-    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
         """Merge net changes: in one MERGE, or file by file if too many files may have a key."""
         known = self.schema
         told = self._tell_spans(known, inexact_columns(changes))
@@ -123,7 +124,7 @@ class DeltaLakeTable:
             updates=columns, predicate=f"NOT s.{_name(DELETED)} AND ({newer} OR ({same} AND ({differs})))"
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
-    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
         """Implement `LakeTable.merge_spooled`."""
         told = self._tell_spans(self.schema)
         touched = self._touched(changes, key, told)
@@ -164,7 +165,7 @@ class DeltaLakeTable:
         return {"schema": schema, "batch_readahead": 1, "fragment_readahead": 1, **more}
 
     def _rewrite(
-        self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedPlace
+        self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedOffset
     ) -> None:
         """Rewrite files that have changed keys without these, and write the new rows into their own files."""
         schema = self.schema
@@ -184,8 +185,8 @@ class DeltaLakeTable:
         self._table.update_incremental()
 
     def _tell_spans(self, schema: pa.Schema, inexact: Collection[str] = ()) -> frozenset[str]:
-        """Update the listed columns before a commit of rows with these columns, so that no column is listed that some file has no statistics of. This
-        is a separate commit, if needed.
+        """Update the listed columns before a commit of rows with these columns, so that no column is listed that some file has no
+        statistics of. This is a separate commit, if needed.
 
         `inexact` are columns with values whose doubles differ. Returns the columns that are listed.
         """
@@ -197,7 +198,8 @@ class DeltaLakeTable:
         if told is None:
             names = [one for one in names if not is_whole_decimal(schema.field(one).type)]
         else:
-            # Existing files have statistics of the listed columns. A column with a new name is only in files that are still to be written.
+            # Existing files have statistics of the listed columns. A column with a new name is only in files that are still to be
+            # written.
             listed = set(told.split(","))
             names = [one for one in names if known.get_field_index(one) < 0 or _in_backticks(one) in listed]
         if _spans(names) != told:
@@ -205,8 +207,8 @@ class DeltaLakeTable:
         return frozenset(names[:_MOST_SPANS])
 
     def _unsure(self, schema: pa.Schema, made: Collection[str]) -> list[str]:
-        """Return the DECIMALs of rows with these columns that may have values whose doubles differ. `made` are columns with new values; the others
-        are this table's, which lists them as long as they have no such value."""
+        """Return the DECIMALs of rows with these columns that may have values whose doubles differ. `made` are columns with new values;
+        the others are this table's, which lists them as long as they have no such value."""
         known = self.schema
         return [
             one.name
@@ -216,7 +218,7 @@ class DeltaLakeTable:
             and (one.name in made or known.get_field_index(one.name) < 0 or known.field(one.name).type != one.type)
         ]
 
-    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """Append rows."""
         if self._by_day:
             rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
@@ -225,21 +227,21 @@ class DeltaLakeTable:
         write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=writer)
         self._table.update_incremental()
 
-    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+    def replace(self, rows: pa.Table, place: FeedOffset) -> None:
         """Replace all rows by these."""
         self._overwrite(rows.schema, rows.to_batches(), place, inexact_columns(rows))
 
-    def clear(self, place: FeedPlace) -> None:
+    def clear(self, place: FeedOffset) -> None:
         """Remove all rows."""
         self._overwrite(self.schema, self.schema.empty_table().to_reader(), place)
 
-    def advance(self, place: FeedPlace) -> None:
+    def advance(self, place: FeedOffset) -> None:
         """Commit a place without data."""
         self._table.alter.set_table_properties(
             {_PLACE: str(place.version)}, raise_if_not_exists=False, commit_properties=_commit(place)
         )
 
-    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
         """Change the columns. New columns are added; for anything else the table is rewritten in one commit."""
         known = self.schema
         added = [one for one in change.schema if known.get_field_index(one.name) < 0]
@@ -266,11 +268,11 @@ class DeltaLakeTable:
         inexact = self._unsure(change.schema, {*change.filled, *change.renamed})
         self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place, inexact)
 
-    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
         """Replace the columns and all rows."""
         self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
 
-    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedPlace, inexact: Collection[str] = ()) -> None:
+    def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedOffset, inexact: Collection[str] = ()) -> None:
         told = self._tell_spans(schema, inexact)
         write_deltalake(
             self._table,
@@ -365,12 +367,12 @@ class DeltaLakeTable:
     def _by_day(self) -> bool:
         return DAY in self._table.metadata().partition_columns
 
-    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+    def places(self) -> Iterable[tuple[int, FeedOffset]]:
         """Yield (version, place) of the versions that still exist."""
         found = []
         for entry in self._table.history():
             if _PLACE in entry:
-                found.append((int(entry["version"]), FeedPlace.of_version(int(entry[_PLACE]))))
+                found.append((int(entry["version"]), FeedOffset.of_version(int(entry[_PLACE]))))
         return reversed(found)
 
 

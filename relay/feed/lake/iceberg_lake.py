@@ -30,9 +30,9 @@ from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
 from relay.feed.lake.unused_files import files_named, remove_files, stray_files
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
-from relay.feed.spool.spooled_net import SpooledNet
+from relay.feed.spool.changes_spilled import SpooledNet
 
 _PLACE: Final = "binlog-relay.place"
 _ROWS_BYTES: Final = 64 << 20
@@ -61,10 +61,10 @@ class IcebergLakeTable:
         self._connection = connection
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """The place up to which it was fed."""
         text = self._table.properties.get(_PLACE)
-        return None if text is None else FeedPlace.of_version(int(text))
+        return None if text is None else FeedOffset.of_version(int(text))
 
     @property
     def schema(self) -> pa.Schema:
@@ -82,7 +82,7 @@ class IcebergLakeTable:
         snapshot = self._table.current_snapshot()
         return 0 if snapshot is None else snapshot.snapshot_id
 
-    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
         """Merge net changes in one commit: files that have one of the keys are rewritten without it, and the live rows are added."""
         keys = changes.select(list(key))
         live = changes.filter(pc.invert(changes.column(DELETED)))
@@ -104,7 +104,7 @@ class IcebergLakeTable:
             self._replace(transaction, self._touched(spans), gone, [rows], place)
         self._refresh()
 
-    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
         """Implement `LakeTable.merge_spooled`."""
         schema = self.schema
 
@@ -131,7 +131,7 @@ class IcebergLakeTable:
         files: Iterable[Any],
         leaving: "_Gone | None",
         rows: Iterable[pa.Table],
-        place: FeedPlace,
+        place: FeedOffset,
     ) -> None:
         """Rewrite the files without the rows that are removed (None: all of them are), and add `rows`."""
         metadata, io = transaction.table_metadata, self._table.io
@@ -167,34 +167,34 @@ class IcebergLakeTable:
             if batch.num_rows:
                 yield pa.Table.from_batches(_cast([batch], wanted))
 
-    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """Append rows."""
         tables = [rows] if isinstance(rows, pa.Table) else together_as(map(_table_of, rows), _ROWS_BYTES)
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, tables, place)
         self._refresh()
 
-    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+    def replace(self, rows: pa.Table, place: FeedOffset) -> None:
         """Replace all rows by these."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [rows], place)
         self._refresh()
 
-    def clear(self, place: FeedPlace) -> None:
+    def clear(self, place: FeedOffset) -> None:
         """Remove all rows."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [], place)
         self._refresh()
 
-    def advance(self, place: FeedPlace) -> None:
+    def advance(self, place: FeedOffset) -> None:
         """Commit a place without data. It is a snapshot, which is refused if another feed made one meanwhile; properties are not."""
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, (), place)
         self._refresh()
 
-    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
-        """Change the columns by Iceberg's own evolution; files of filled columns are rewritten. It is one commit: where names are swapped, a
-        half-done change could not be distinguished from a complete one."""
+    def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
+        """Change the columns by Iceberg's own evolution; files of filled columns are rewritten. It is one commit: where names are
+        swapped, a half-done change could not be distinguished from a complete one."""
         if change.emptied:
             self._clear_and_change(change.schema, place)
             return
@@ -247,7 +247,7 @@ class IcebergLakeTable:
                 raise CannotEvolve(" ".join(str(error).split())) from None
             raise
 
-    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
         """Replace the columns and all rows."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
@@ -272,7 +272,7 @@ class IcebergLakeTable:
                 for field in added:
                     update.add_column((field.name,), _iceberg_type(field))
 
-    def _clear_and_change(self, schema: pa.Schema, place: FeedPlace) -> None:
+    def _clear_and_change(self, schema: pa.Schema, place: FeedOffset) -> None:
         """Remove all rows and set these columns; those of another type become other columns."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
@@ -397,12 +397,12 @@ class IcebergLakeTable:
         self._table.delete(earlier(column, before.astimezone(UTC).isoformat()))
         self._refresh()
 
-    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+    def places(self) -> Iterable[tuple[int, FeedOffset]]:
         """Yield (snapshot, place) of the snapshots that still exist."""
         for snapshot in sorted(self._table.snapshots(), key=lambda one: one.sequence_number or 0):
             text = snapshot.summary.get(_PLACE) if snapshot.summary is not None else None
             if text is not None:
-                yield snapshot.snapshot_id, FeedPlace.of_version(int(text))
+                yield snapshot.snapshot_id, FeedOffset.of_version(int(text))
 
     def _refresh(self) -> None:
         self._table.refresh()

@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from protocol.errors import RelayError
-from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.spool.spooled_net import SpooledNet
+from relay.feed.rows.feed_place import FeedOffset
+from relay.feed.spool.changes_spilled import SpooledNet
 
 APP_ID: Final = "binlog-relay"
 STALE_FROM: Final = "binlog-relay.stale-from"
@@ -29,7 +29,7 @@ class NewTable:
     kind: str
     name: tuple[str, str]
     schema: pa.Schema
-    place: FeedPlace
+    place: FeedOffset
     properties: Mapping[str, str] = field(default_factory=dict)
     day_of: str = ""
 
@@ -56,7 +56,7 @@ class LakeTable(Protocol):
     """One table. Every method that takes a place commits it with its effect, in one commit: all of it or nothing."""
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """The place up to which it was fed; None if it was not fed."""
 
     @property
@@ -71,28 +71,28 @@ class LakeTable(Protocol):
     def version(self) -> int:
         """Its newest version, for time travel."""
 
-    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedPlace) -> None:
+    def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
         """Merge net changes: rows by key with _deleted."""
 
-    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedPlace) -> None:
+    def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
         """Merge net changes that do not fit into memory, still in one commit."""
 
-    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedPlace) -> None:
+    def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """Append rows."""
 
-    def replace(self, rows: pa.Table, place: FeedPlace) -> None:
+    def replace(self, rows: pa.Table, place: FeedOffset) -> None:
         """Replace all rows by these."""
 
-    def clear(self, place: FeedPlace) -> None:
+    def clear(self, place: FeedOffset) -> None:
         """Remove all rows."""
 
-    def evolve(self, change: ColumnsChange, place: FeedPlace) -> None:
+    def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
         """Change the columns."""
 
-    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedPlace) -> None:
+    def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
         """Replace the columns and all rows."""
 
-    def advance(self, place: FeedPlace) -> None:
+    def advance(self, place: FeedOffset) -> None:
         """Commit a place without data."""
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
@@ -122,7 +122,7 @@ class LakeTable(Protocol):
     def forget(self, column: str, before: datetime) -> None:
         """Remove rows whose time is before `before`. This commit has no place."""
 
-    def places(self) -> Iterable[tuple[int, FeedPlace]]:
+    def places(self) -> Iterable[tuple[int, FeedOffset]]:
         """Yield (version, place) of the versions that still exist, oldest first."""
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from protocol.errors import RelayError
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import DELETED, DOCUMENT, ROW, SEQUENCE, LakeColumn
+from relay.feed.rows.minimal_row_images import left_out_value, without_zones
 from relay.feed.rows.net_changes import TableRows, cast_column, check_texts, identifier, literal, pointers, typed
-from relay.feed.rows.partial_images import left_out_value, without_zones
 
 OWN_NAME: Final = (SEQUENCE, ROW)
 """These columns identify a row of a table without a key in the lake."""

@@ -14,16 +14,16 @@ _GENERATIONS: Final = 1 << (63 - _NUMBER_BITS - _POSITION_BITS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FeedPlace:
-    """A place: `generation` (from 1 on), the file's number and an offset. `version` has 8 bits for the generation, 21 for the file and 34 for the
-    offset."""
+class FeedOffset:
+    """A place: `generation` (from 1 on), the file's number and an offset. `version` has 8 bits for the generation, 21 for the file and
+    34 for the offset."""
 
     generation: int
     number: int
     position: int
 
     @classmethod
-    def at(cls, file: str, position: int) -> "FeedPlace":
+    def at(cls, file: str, position: int) -> "FeedOffset":
         """Return the place in a file as levels name it: `mysql-bin.000007`, `g0002/mysql-bin.000001`. Raises: FeedStop; Malformed."""
         match = _GENERATION.fullmatch(file)
         generation, base = (int(match[1]), match[2]) if match is not None else (1, file)
@@ -38,13 +38,13 @@ class FeedPlace:
         return cls(generation, number, position)
 
     @classmethod
-    def of_text(cls, text: str) -> "FeedPlace":
+    def of_text(cls, text: str) -> "FeedOffset":
         """Return the place of FILE:POSITION. Raises: ValueError; also the errors of `at`."""
         file, _, position = text.rpartition(":")
         return cls.at(file, int(position))
 
     @classmethod
-    def of_version(cls, version: int) -> "FeedPlace":
+    def of_version(cls, version: int) -> "FeedOffset":
         """Return the place that has this `version`."""
         return cls(
             version >> (_NUMBER_BITS + _POSITION_BITS),

@@ -6,16 +6,16 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 
 AT: Final = "place"
-"""This column contains the place of a row's transaction, as FeedPlace.version."""
+"""This column contains the place of a row's transaction, as FeedOffset.version."""
 
 
 def with_places(rows: pa.Table) -> pa.Table:
     """Return the rows with the places of their transactions, in the column AT."""
     files = pc.unique(rows.column("file")).to_pylist()
-    base = pa.array([FeedPlace.at(file, 0).version for file in files], pa.int64())
+    base = pa.array([FeedOffset.at(file, 0).version for file in files], pa.int64())
     index = pc.index_in(rows.column("file"), pa.array(files, pa.string()))
     places = pc.add(base.take(index), rows.column("transaction")) if rows.num_rows else pa.array([], pa.int64())
     return rows.append_column(AT, places)

@@ -1,8 +1,8 @@
 """A table without a key, loaded and compared as a whole: there is no range by which it could be read in parts.
 
-All its rows are read by one SELECT with shared locks, which waits for the transactions that have changed them: it sees what is in the binlog up to
-the place before it. If the binlog has no change of the table from there up to a place after the SELECT, the rows are those of that place; otherwise
-they are read again.
+All its rows are read by one SELECT with shared locks, which waits for the transactions that have changed them: it sees what is in the
+binlog up to the place before it. If the binlog has no change of the table from there up to a place after the SELECT, the rows are those
+of that place; otherwise they are read again.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import SNAPSHOT
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns
 from relay.feed.rows.net_changes import TableRows
@@ -64,7 +64,7 @@ class WholeTable:
         more, less = theirs - ours, ours - theirs
         return found.num_rows, list(more.elements()), list(less.elements()), self._engine.reading.told(place)
 
-    def _read(self, *, begins: bool) -> tuple[pa.Table, FeedPlace]:
+    def _read(self, *, begins: bool) -> tuple[pa.Table, FeedOffset]:
         """Return all rows, and their place. With `begins`, the lake's table is emptied at that place."""
         engine = self._engine
         for _ in range(_TRIES):
@@ -106,7 +106,7 @@ class WholeTable:
                     )
         return found
 
-    def _changed(self, start: FeedPlace, end: FeedPlace) -> bool:
+    def _changed(self, start: FeedOffset, end: FeedOffset) -> bool:
         """Return whether the table has changes in [start, end)."""
         while start < end:
             batch = self._engine.read(start, end)

@@ -9,7 +9,7 @@ from relay.binlog_tables.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
 from relay.feed.snapshot.keyless_snapshot import WholeTable
@@ -95,7 +95,8 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
 
 
 def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
-    """Set the engine's place to where the tables are, and record that these exist: the archive may no longer name them when it is opened again."""
+    """Set the engine's place to where the tables are, and record that these exist: the archive may no longer name them when it is
+    opened again."""
     engine.stand()
     if not set(engine.progress.tables()).issuperset(keys):
         engine.progress.note(engine.place, engine.tables.values(), engine.reading.told(engine.place), engine.last_time)
@@ -107,7 +108,7 @@ def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bo
     return wanted.all_tables or stopped.table == ".".join(key)
 
 
-def _has_key(engine: FeedEngine, key: TableName, place: FeedPlace) -> bool:
+def _has_key(engine: FeedEngine, key: TableName, place: FeedOffset) -> bool:
     table = engine.reading.table(key, place, place)
     return table is None or bool(lake_key(table))
 
@@ -124,8 +125,9 @@ def _stopped_at(engine: FeedEngine) -> FeedStop | None:
     return None
 
 
-def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedPlace) -> None:
-    """Mark other tables as stale: what changed in them while the binlogs were lost is not known, nor, in this archive, their definitions."""
+def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffset) -> None:
+    """Mark other tables as stale: what changed in them while the binlogs were lost is not known, nor, in this archive, their
+    definitions."""
     for key, table in sorted(engine.tables.items()):
         if table.current is None or key in loaded:
             continue
@@ -139,16 +141,16 @@ def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedPlace
             table.history.advance(place)
 
 
-def _place(engine: FeedEngine, text: str) -> FeedPlace:
+def _place(engine: FeedEngine, text: str) -> FeedOffset:
     try:
-        place = FeedPlace.of_text(text)
+        place = FeedOffset.of_text(text)
         engine.reading.text(place)
     except (ValueError, Malformed):
         raise FeedStop("place_unknown", text, "This is no place.", "Give FILE:POSITION, as the dump has it.") from None
     return place
 
 
-def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedPlace) -> list[TableName]:
+def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedOffset) -> list[TableName]:
     if wanted.all_tables:
         found = []
         for key in engine.reading.names(place):

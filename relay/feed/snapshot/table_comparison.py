@@ -1,4 +1,5 @@
-"""A comparison of a table of the lake with the source, at one place after the other: counts and checksums by range of keys, and differences."""
+"""A comparison of a table of the lake with the source, at one place after the other: counts and checksums by range of keys, and
+differences."""
 
 import zlib
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import pyarrow as pa
 from protocol.sql.tables.source_table import TableName
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_rows import is_in
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import SEQUENCE, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows, touched_keys
@@ -63,7 +64,7 @@ class TableComparison:
         self._chunk_rows = chunk_rows
         self._seen: list[pa.Table] = []
         self._touched: list[pa.Table] = []
-        self._reached: FeedPlace | None = None
+        self._reached: FeedOffset | None = None
         self.outcome = Comparison(".".join(key))
 
     def run(self) -> Comparison:
@@ -132,7 +133,7 @@ class TableComparison:
             for row in rows[:_MOST_SHOWN]:
                 self._show(f"only the {where} has {row}")
 
-    def _note(self, start: FeedPlace, end: FeedPlace, rows: TableRows) -> list[pa.Table]:
+    def _note(self, start: FeedOffset, end: FeedOffset, rows: TableRows) -> list[pa.Table]:
         """Return the keys that changed in [start, end), and note them. Raises: FeedStop if that cannot be read."""
         found = []
         while start < end:

@@ -1,9 +1,9 @@
 """A snapshot of a table as the source has it now, chunk by chunk, while the feed continues.
 
-A chunk is read between two places of the archive. Up to `low` everything is in the lake. The chunk's rows are read with shared locks: a transaction
-is in the binlog a moment before its rows can be seen, and holds its locks until then; so the chunk contains all that is in the binlog at `low`, and
-some of what follows. The source's end after it is `high`. The chunk is written to the lake, then the changes in [low, high) on top of it, which have
-absolute values: rows that the chunk already had in that state do not change.
+A chunk is read between two places of the archive. Up to `low` everything is in the lake. The chunk's rows are read with shared locks: a
+transaction is in the binlog a moment before its rows can be seen, and holds its locks until then; so the chunk contains all that is in
+the binlog at `low`, and some of what follows. The source's end after it is `high`. The chunk is written to the lake, then the changes
+in [low, high) on top of it, which have absolute values: rows that the chunk already had in that state do not change.
 """
 
 import json
@@ -16,12 +16,12 @@ import pyarrow as pa
 from protocol.sql.tables.source_table import Table, TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
-from relay.feed.fed_table import CURRENT, FedTable
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
+from relay.feed.sink_table import CURRENT, SinkTable
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.statements.definition_effect import recreated
@@ -33,7 +33,7 @@ _PATIENCE_S: Final = 120.0
 Say = Callable[[str], None]
 
 
-def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, skip_changes: bool = False) -> None:
+def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, skip_changes: bool = False) -> None:
     """Empty the table of the lake, at `place`, and note that a snapshot of it has begun; also if the feed had stopped.
 
     With `skip_changes` its history continues from there, too, with a gap.
@@ -60,7 +60,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedPlace, *, s
             table.history.advance(place)
 
 
-def kept_definition(table: FedTable, place: FeedPlace, engine: FeedEngine) -> Table:
+def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> Table:
     """Return the table's definition at a place. Raises: FeedStop if it is unknown."""
     found = table.definition_at(place, place)
     told = engine.reading.told(place)
@@ -194,14 +194,14 @@ def check_source(engine: FeedEngine, source: SourceRows) -> None:
         )
 
 
-def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedPlace:
+def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedOffset:
     """Return the archive's end, once it contains all that the source has now. Raises: FeedStop."""
     file, position = source.end()
     ends = time.monotonic() + _PATIENCE_S
-    wanted = FeedPlace.at(file, position)
+    wanted = FeedOffset.at(file, position)
     while True:
         newest = engine.reading.newest()
-        if newest >= FeedPlace(newest.generation, wanted.number, wanted.position):
+        if newest >= FeedOffset(newest.generation, wanted.number, wanted.position):
             return newest
         if time.monotonic() > ends:
             raise FeedStop(
@@ -214,7 +214,7 @@ def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedPlace:
 
 
 def load_static(
-    engine: FeedEngine, source: SourceRows, key: TableName, place: FeedPlace, chunk_rows: int, say: Say
+    engine: FeedEngine, source: SourceRows, key: TableName, place: FeedOffset, chunk_rows: int, say: Say
 ) -> None:
     """Load a table of a server that has the source's data of `place` and does not change, such as a loaded dump."""
     engine.progress.fall_back(place, engine.reading.text(place))

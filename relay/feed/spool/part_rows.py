@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.row_places import AT, rows_within
 
 PIECE_BYTES: Final = 32 << 20
@@ -40,7 +40,8 @@ class RowsPiece:
 
 
 class PartRows:
-    """Rows of transactions that begin in [low, high), as versions, except those of `without`. At most `piece_bytes` are in memory at once."""
+    """Rows of transactions that begin in [low, high), as versions, except those of `without`. At most `piece_bytes` are in memory at
+    once."""
 
     def __init__(
         self,
@@ -100,14 +101,14 @@ class PartRows:
         last = rows[-1].select(columns).slice(rows[-1].num_rows - 1, 1).to_pylist()[0]
         return first, last
 
-    def behind(self, place: FeedPlace | None) -> "PartRows":
+    def behind(self, place: FeedOffset | None) -> "PartRows":
         """Return the rows of transactions that begin at `place` or later."""
         if place is None:
             return self
         low = place.version if self._low is None else max(place.version, self._low)
         return PartRows(self._pieces, self.piece_bytes, low, self._high, self._without)
 
-    def between(self, start: FeedPlace, end: FeedPlace | None) -> "PartRows":
+    def between(self, start: FeedOffset, end: FeedOffset | None) -> "PartRows":
         """Return the rows of transactions that begin in [start, end)."""
         kept = self.behind(start)
         if end is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.altered_table import ColumnOrigins, column_origins
 from protocol.sql.tables.source_table import Column, Table
 from relay.feed.lake.lake_table import ColumnsChange
@@ -22,10 +22,10 @@ from relay.feed.rows.lake_columns import (
     lake_schema,
     parsed_type,
 )
-from relay.feed.rows.partial_images import default_value
+from relay.feed.rows.minimal_row_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
 from relay.feed.statements.kept_values import INTEGER_ORDER, computes_alike, is_kept
-from relay.feed.statements.logged_changes import FedDefinition, shown
+from relay.feed.statements.logged_changes import DdlChange, shown
 
 _COPIES: Final = re.compile(r"\b(?:COPY|PARTITION\w*|CHECK|FOREIGN|REFERENCES|ORDER)\b", re.IGNORECASE)
 _ENGINE: Final = re.compile(r"\bENGINE\b", re.IGNORECASE)
@@ -39,7 +39,7 @@ class _Made:
 
 
 def alteration(
-    definition: FedDefinition,
+    definition: DdlChange,
     before: Table,
     after: Table,
     lake: pa.Schema,
@@ -62,7 +62,7 @@ def alteration(
     old = {one.name.lower(): one for one in before.columns}
     try:
         origins = column_origins(before, definition.clauses)
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         text = f"It does not fit the table's columns ({error}): {shown(definition.text, 120)}."
         raise table_stop("definition_unknown", place, name, text) from None
     made = _Made()
@@ -117,7 +117,7 @@ def alteration(
     return ColumnsChange(schema, made.renamed, made.filled, numbered=lost)
 
 
-def _check_computed(definition: FedDefinition, before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
+def _check_computed(definition: DdlChange, before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
     """Stored computed columns are computed anew where the statement builds the table anew, whether it names them or not.
 
     Raises: FeedStop, where what they are computed from may be another.
@@ -154,7 +154,7 @@ def _other_input(one: Column, former: Column | None, old: dict[str, Column], ori
     return "" if computes_alike(former, one) else f"{one.name} was {_told(former)} and is {_told(one)} now"
 
 
-def _is_copied(definition: FedDefinition, before: Table, after: Table, former: Mapping[str, Column | None]) -> bool:
+def _is_copied(definition: DdlChange, before: Table, after: Table, former: Mapping[str, Column | None]) -> bool:
     """Whether a server may read and write all rows anew, by the modes and the time zone of the statement's session.
 
     It does not for columns with a constant default that come, go, move or get another name, for other defaults, and for indexes.
@@ -184,7 +184,7 @@ def _facts(column: Column) -> tuple[object, ...]:
     )
 
 
-def _read_otherwise(definition: FedDefinition, former: Column | None) -> str:
+def _read_otherwise(definition: DdlChange, former: Column | None) -> str:
     """Why values that are read in the statement's session may be others than where the row was written; '': they are not."""
     base = "" if former is None or former.generated else parsed_type(former)[0]
     if former is not None and base == "timestamp":
@@ -216,7 +216,7 @@ def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
     return ColumnsChange(lake_schema(columns, has_key=has_key), emptied=True)
 
 
-def _add(one: LakeColumn, definition: FedDefinition, lake: pa.Schema, made: _Made, place: str) -> None:
+def _add(one: LakeColumn, definition: DdlChange, lake: pa.Schema, made: _Made, place: str) -> None:
     value = _filling(one)
     if value is UNKNOWN:
         raise table_stop(

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import ErrorCode
-from protocol.sql.lexer import LINE_COMMENT, NotSure, sql_tokens
+from protocol.sql.control import Control, control_of
+from protocol.sql.kind import Purpose, StatementKind, kind_of
+from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, sql_tokens
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
@@ -25,8 +27,8 @@ from protocol.sql.tables.ddl_statement import (
 )
 from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
-from relay.feed.rows.feed_place import FeedPlace
-from relay.feed.statements.statement_text import BLANKS, STRINGS
+from relay.feed.rows.feed_place import FeedOffset
+from relay.feed.statements.statement_text import STRINGS
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -36,32 +38,23 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "rename",
     "unknown",
 )
-_WORD: Final = re.compile(BLANKS + r"\(*\s*([a-zA-Z]+)", re.DOTALL)
 _NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
 _IN_QUOTES: Final = re.compile(r"\"((?:[^\"]|\"\")+)\"")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
-    ("begin", "commit", "rollback", "savepoint", "release", "xa", "grant", "revoke", "analyze", "optimize", "flush", "check",
-     "start", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum", "use")
+    ("begin", "start", "analyze", "optimize", "flush", "check", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum",
+     "use")
 )  # fmt: skip
-_REPAIRS: Final = frozenset(("repair",))
 _QUOTED_OR_COMMENT: Final = re.compile(
     rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
-_ALTERS: Final = re.compile(r"\s*ALTER\s+(?:ONLINE\s+|OFFLINE\s+)?(?:IGNORE\s+)?TABLE\b", re.IGNORECASE)
-# MariaDB's ANALYZE runs the statement that it looks at.
-_RUNS: Final = re.compile(
-    BLANKS + rf"ANALYZE{BLANKS}(?:FORMAT\s*=\s*\w+\s*)?(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w",
-    re.IGNORECASE | re.DOTALL,
-)
-_ROLLBACK_TO: Final = re.compile(BLANKS + r"ROLLBACK\s+(?:WORK\s+)?TO\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class FedDefinition:
+class DdlChange:
     """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
 
     `clauses`: of an ALTER TABLE. Of a RENAME: `source`, the table whose rows it has behind it (None: it has none), and `target`, the
@@ -71,8 +64,8 @@ class FedDefinition:
 
     key: TableName
     action: str
-    start: FeedPlace
-    end: FeedPlace
+    start: FeedOffset
+    end: FeedOffset
     position: int
     sequence: int
     strict: bool = False
@@ -107,7 +100,7 @@ class FedDefinition:
 class UnseenChange:
     """A change in statement format, or one that was taken back in part. `words`: names in it, in lower case; None: any table."""
 
-    start: FeedPlace
+    start: FeedOffset
     words: frozenset[str] | None
     reason: str
     schema: str = ""
@@ -137,20 +130,20 @@ class UnseenChange:
 class LoggedChanges:
     """All of a stretch, in order."""
 
-    definitions: list[FedDefinition] = field(default_factory=list)
+    definitions: list[DdlChange] = field(default_factory=list)
     unseen: list[UnseenChange] = field(default_factory=list)
 
 
-Ends = Mapping[tuple[str, int], tuple[FeedPlace, int]]
+Ends = Mapping[tuple[str, int], tuple[FeedOffset, int]]
 """(file, start of a transaction) -> (its end, its sequence)."""
 
 
 def logged_changes(
     statements: Iterable[Mapping[str, Any]],
     ends: Ends,
-    version_of: Callable[[FeedPlace], str],
+    version_of: Callable[[FeedOffset], str],
     known: Iterable[TableName],
-    may_be_temporary: Callable[[FeedPlace], bool],
+    may_be_temporary: Callable[[FeedOffset], bool],
     may_be_one: Callable[[], bool] = lambda: True,
 ) -> LoggedChanges:
     """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands.
@@ -163,31 +156,31 @@ def logged_changes(
         text = one["statement"]
         if text is None:
             continue
-        start = FeedPlace.at(one["file"], one["transaction"] if one["transaction"] is not None else one["position"])
-        end, sequence = ends.get((one["file"], start.position), (FeedPlace.at(one["file"], one["end"]), 0))
-        match = _WORD.match(text)
-        word = match[1].lower() if match is not None else ""
+        start = FeedOffset.at(one["file"], one["transaction"] if one["transaction"] is not None else one["position"])
+        end, sequence = ends.get((one["file"], start.position), (FeedOffset.at(one["file"], one["end"]), 0))
+        version = version_of(start)
+        kind = kind_of(text.encode(), version)
+        word = kind.verb.lower()
         if word in _DEFINES:
-            for made in _definitions(one, start, end, sequence, version_of, tables, may_be_one):
+            for made in _definitions(one, start, end, sequence, version, kind, tables, may_be_one):
                 found.definitions += [*_in_other_case(made, tables, may_be_one), made]
                 tables.add(made.key)
         elif word == "truncate":
-            key = _truncated(one, version_of(start))
-            if may_be_temporary(FeedPlace.at(one["file"], one["position"])):  # one that hides the table
+            key = _truncated(one, version)
+            if may_be_temporary(FeedOffset.at(one["file"], one["position"])):  # one that hides the table
                 names = frozenset(word.lower() for word in key or ())
                 found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
             elif key is not None:
-                emptied = FedDefinition(
-                    key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"]
-                )
+                emptied = DdlChange(key, TRUNCATED, start, end, one["position"], sequence, text=text, time=one["time"])
                 found.definitions += [*_in_other_case(emptied, tables, may_be_one), emptied]
             else:
                 found.unseen.append(UnseenChange(start, None, "a TRUNCATE that is not understood"))
-        elif _ROLLBACK_TO.match(text) is not None:
-            found.unseen.append(
-                UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
-            )
-        elif (word not in _HARMLESS or _RUNS.match(text) is not None) and not _sets_something(text, word):
+        elif kind.purpose is Purpose.CONTROL:
+            if rolls_back_in_part(text):
+                found.unseen.append(
+                    UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
+                )
+        elif kind.purpose is Purpose.ROWS or (kind.purpose is not Purpose.ACCOUNTS and word not in _HARMLESS):
             names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
             names |= {one.replace('""', '"').lower() for one in _IN_QUOTES.findall(text)}  # with ANSI_QUOTES
             found.unseen.append(
@@ -202,9 +195,13 @@ def logged_changes(
     return found
 
 
-def _in_other_case(
-    made: FedDefinition, tables: set[TableName], may_be_one: Callable[[], bool]
-) -> Iterable[FedDefinition]:
+def rolls_back_in_part(text: str) -> bool:
+    """Return whether a statement is ROLLBACK TO SAVEPOINT."""
+    control = control_of(text.encode())
+    return control is not None and control.control is Control.ROLLBACK_TO
+
+
+def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable[[], bool]) -> Iterable[DdlChange]:
     """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them.
 
     Also where there is one of the name as it is: its CREATE TABLE may have said it so, and its rows have the other.
@@ -228,29 +225,23 @@ def _of_other_case(text: str) -> str:
     return f"a statement that has its name in another case ({_begin(text)})"
 
 
-def _sets_something(text: str, word: str) -> bool:
-    return (
-        word == "set"
-        and re.match(BLANKS + r"SET\s+(?:PASSWORD|DEFAULT\s+ROLE)\b", text, re.IGNORECASE | re.DOTALL) is not None
-    )
-
-
 def _definitions(
     one: Mapping[str, Any],
-    start: FeedPlace,
-    end: FeedPlace,
+    start: FeedOffset,
+    end: FeedOffset,
     sequence: int,
-    version_of: Callable[[FeedPlace], str],
+    version: str,
+    kind: StatementKind,
     tables: set[TableName],
     may_be_one: Callable[[], bool],
-) -> Iterable[FedDefinition]:
+) -> Iterable[DdlChange]:
     text, schema, mode = one["statement"], one["schema"] or "", int(one["sql_mode"] or 0)
     strict = bool(mode & STRICT)
     plain = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", text)
-    version = version_of(start)
+    alters = (kind.verb, kind.thing) == ("ALTER", "TABLE")
 
-    def made(key: TableName, action: str, **more: Any) -> FedDefinition:
-        return FedDefinition(
+    def made(key: TableName, action: str, **more: Any) -> DdlChange:
+        return DdlChange(
             key,
             action,
             start,
@@ -268,9 +259,9 @@ def _definitions(
 
     try:
         said = parse_ddl(text, schema, mode, version)
-    except NotSure:
+    except UnsupportedSyntax:
         names = defined_names(text.encode(), mode)
-        reason = f"a statement that is not understood ({_begin(plain)})" if _ALTERS.match(plain) else ""
+        reason = f"a statement that is not understood ({_begin(plain)})" if alters else ""
         for key in sorted(tables):
             same_schema = key[0].lower() == schema.lower() or (names is not None and key[0].lower() in names)
             if names is None or (key[1].lower() in names and same_schema):
@@ -344,7 +335,7 @@ def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
         cursor.take()
         cursor.accept("TABLE")
         return cursor.table_name()
-    except NotSure:
+    except UnsupportedSyntax:
         return None
 
 

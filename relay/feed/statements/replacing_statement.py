@@ -4,6 +4,7 @@ import re
 from enum import Enum
 from typing import Final
 
+from protocol.sql.kind import kind_of
 from protocol.sql.tables.source_table import TableName
 from relay.feed.statements.statement_text import BLANKS, STRINGS
 
@@ -15,8 +16,6 @@ HEAD_CHARACTERS: Final = 1 << 12
 _INTO: Final = re.compile(
     rf"{BLANKS}REPLACE\b{BLANKS}(?>(?:(?:LOW_PRIORITY|DELAYED)\b{BLANKS})?)(?>(?:INTO\b{BLANKS})?){_TABLE}", _FLAGS
 )
-_NO_REPLACE: Final = re.compile(rf"{BLANKS}(?:UPDATE|INSERT|DELETE)\b", _FLAGS)
-_LOAD: Final = re.compile(rf"{BLANKS}LOAD\b", _FLAGS)
 _LOADED: Final = re.compile(rf"\bREPLACE\b{BLANKS}INTO\b{BLANKS}TABLE\b{BLANKS}{_TABLE}", _FLAGS)
 
 
@@ -39,14 +38,11 @@ def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffec
     if text is None:
         return RowsEffect.UNSURE
     head = text[:HEAD_CHARACTERS]
-    if _LOAD.match(head) is not None:
-        head = STRINGS.sub("''", head)
-        found = _LOADED.search(head)
-    else:
-        found = _INTO.match(head)
+    verb = kind_of(head.encode()).verb
+    found = _LOADED.search(STRINGS.sub("''", head)) if verb == "LOAD" else _INTO.match(head)
     if found is not None:
         return RowsEffect.REPLACED if _is(found[1], found[2], table, alone=alone) else RowsEffect.UNSURE
-    return RowsEffect.UPDATED if _NO_REPLACE.match(head) is not None else RowsEffect.UNSURE
+    return RowsEffect.UPDATED if verb in ("UPDATE", "INSERT", "DELETE") else RowsEffect.UNSURE
 
 
 def _is(first: str, second: str | None, table: TableName, *, alone: bool) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from relay.archive.storage.file_place import Tier
+from relay.archive.storage.storage_location import Tier
 from relay.http.answers.frame_answers import frames
 from relay.packed_reads.frame_counts import FrameFacts
 from relay.tiers.tier_status import TierStatus

@@ -16,7 +16,7 @@ from relay.downstream.clients import Clients
 from relay.http.facts.history import FINE_S, History, HistorySample
 from relay.http.facts.loop_delay import LoopDelay
 from relay.http.facts.relay_snapshot import Counters, GenerationFacts, RelaySnapshot, ReplicaState, ViewState
-from relay.http.facts.replica_roll import ReplicaRoll
+from relay.http.facts.replica_registry import ReplicaRegistry
 from relay.http.facts.slow_facts import SlowFactsWatch
 from relay.http.facts.upkeep import Upkeep
 from relay.process.background import guarded
@@ -71,7 +71,7 @@ class RelayWatch:
         self._scrub = scrub
         self._console = console
         self._upkeep = upkeep
-        self._roll = ReplicaRoll()
+        self._roll = ReplicaRegistry()
         self._delay = LoopDelay()
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()

@@ -1,12 +1,12 @@
 """Statements that define tables, in the transactions that a view passes."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER
 from protocol.binlog.schema.definition_statement import defines
+from protocol.sql.kind import kind_of
 from relay.schema_history.definition_scan import DefinitionEvent, logged_event
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.view.rules.group import GroupEvent, SourceGroup
@@ -14,8 +14,6 @@ from relay.view.rules.group import GroupEvent, SourceGroup
 _LONGEST_BYTES: Final = 1 << 20
 """Of a statement that is read; of a longer one nobody knows what it defines."""
 _SEEN_BYTES: Final = 64 << 10
-_TEMPORARY: Final = re.compile(r"\s*+DROP\s++(?:/\*!\d*+\s*+)?TEMPORARY\b", re.IGNORECASE)
-"""A server writes one whenever a connection ends that had such tables, and there may be millions."""
 
 
 def definitions_in(group: SourceGroup) -> Iterator[tuple[int, LoggedDefinition]]:
@@ -31,8 +29,14 @@ def definitions_in(group: SourceGroup) -> Iterator[tuple[int, LoggedDefinition]]
             continue
         raw = _raw(group, event, None) if event.length <= _LONGEST_BYTES else None
         found = logged_event(DefinitionEvent(event.offset, raw, post_length, False), group.server_version)
-        if found is not None and _TEMPORARY.match(found.text or "") is None:
+        if found is not None and not _drops_temporary(found):
             yield event.offset, found
+
+
+def _drops_temporary(found: LoggedDefinition) -> bool:
+    """A server writes such a statement whenever a connection ends that had temporary tables, and there may be millions."""
+    kind = kind_of((found.text or "").encode(), found.version)
+    return kind.verb == "DROP" and kind.temporary
 
 
 def _raw(group: SourceGroup, event: GroupEvent, most: int | None) -> bytes:

@@ -8,7 +8,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
 from relay.view.dependencies.tables_file import read_tables
 from relay.view.generations.view_generations import MadeGeneration, begun_with
 from relay.view.inspect.named_view import NamedView
@@ -52,7 +52,7 @@ class ViewMadeAgain:
         self._skips = skips
         self._held = held
         self._buffer = bytearray(BUFFER_BYTES)
-        self._before = RecordedBefore(made.source_directory)
+        self._before = InitialSnapshot(made.source_directory)
         self._tables = None if settings.dependencies == "serial" else read_tables(made.directory, settings.name)
         self.files = [file for file in files if file.name in held]
         """Of the view: those that can be made again. The archive may have purged what others were made from."""

@@ -16,7 +16,7 @@ from relay.archive_inspection.transaction_search import find_gtid
 from relay.view.generations.view_generations import made_generations, qualified
 from relay.view.inspect.executed_gtids import executed_before
 from relay.view.rules.kept_settings import view_directory
-from relay.view.rules.mariadb.given_gtids import domain_uuid
+from relay.view.rules.mariadb.assigned_gtids import domain_uuid
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, ViewPlace

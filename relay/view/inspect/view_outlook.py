@@ -14,12 +14,12 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.archive_inspection.listing import read_ledgers
 from relay.packed_reads.archive_layer import layer_of
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
 from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import read_tables, tables_now
+from relay.view.inspect.dry_run_stops import StopsFound, find_stops
 from relay.view.inspect.file_pass import LookedAtFile, up_to_fork
 from relay.view.inspect.named_view import NamedView
-from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.inspect.view_listing import files_of
 from relay.view.stops import source_stops
 from relay.view.stops.stop_reason import StopReason
@@ -144,7 +144,7 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
     for number, generation in enumerate(held):
         following = held[number + 1].directory if number + 1 < len(held) else None
         tables = _tables(view, generation, begun if not number else _Begun(None, None))
-        before = RecordedBefore(generation.directory)
+        before = InitialSnapshot(generation.directory)
         files, ends_for = _up_to_break(generation.files, following, by_gtid=view.settings.gtids != "anonymous")
         sources += [
             LookedAtFile(

@@ -3,11 +3,10 @@
 import re
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import BEFORE_VERB
 from protocol.errors import ErrorCode
 from protocol.sql.edits import TextEdit, edited
 from protocol.sql.engines import default_engine, names_of_engines
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, TableDefinition, needs, needs_everything
@@ -28,22 +27,21 @@ from relay.view.stops.server_differences import (
 )
 from relay.view.stops.stop_reason import TableUnknown
 
-_DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
-"""A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
+_TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
+"""A word may be right after the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
-    _DEFINES
-    + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
+    rb"(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
     + "|".join(sorted(TO_INNODB)).encode()
     + rb")|FOREIGN\s++KEY|REFERENCES)\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-_REFERS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE | re.DOTALL)
+_REFERS: Final = re.compile(rb"(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE)
 _MATCHES: Final = re.compile(rb"(?<![A-Za-z_$])MATCH\b", re.IGNORECASE)
 _LONGEST_SEARCHED: Final = 256 << 10
 """Bytes of a definition that a pattern looks through: it holds the interpreter's lock. A longer one may say anything."""
 _KEYS_AS_WRITTEN_SINCE: Final = (8, 0)
 """Foreign keys are what the definition says, behind MATCH and in comments for servers too; InnoDB before reads less."""
-_CHECKS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE | re.DOTALL)
+_CHECKS: Final = re.compile(rb"(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE)
 _CHECKS_SINCE: Final = (8, 0, 16)
 """CHECK makes a constraint; servers before read it and forget it."""
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
@@ -61,25 +59,25 @@ def define(
     """The statement as the replica is to run it; most are as they were. engines: what is known behind it. has_gtid: it runs with a
     GTID, or gets one.
 
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     forgets = _forgets_references(query, settings)
     try:
         made = query.definition
         if made is not None:
             needs(made, "ENGINE", "TYPE", "FOREIGN", "REFERENCES")
-    except NotSure:
+    except UnsupportedSyntax:
         if len(query.raw) > _LONGEST_SEARCHED and (
             settings.engines == "innodb" or forgets or _reads_more_of_keys(query, settings)
         ):
             raise definition_stops.engine_definition_not_parsed(query) from None
-        if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
+        if settings.engines == "innodb" and _may_say(query, _NAMES_ENGINE):
             raise definition_stops.engine_definition_not_parsed(query) from None
-        if forgets and _REFERS.match(query.raw):
+        if forgets and _may_say(query, _REFERS):
             raise definition_stops.references_not_parsed(query) from None
-        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and _MATCHES.search(query.raw):
+        if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and _MATCHES.search(query.raw):
             raise definition_stops.match_not_parsed(query) from None
-        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and b"/*!" in query.raw:
+        if _reads_more_of_keys(query, settings) and _may_say(query, _REFERS) and b"/*!" in query.raw:
             raise definition_stops.commented_key(query) from None
         return query.raw
     if made is None:
@@ -98,6 +96,13 @@ def define(
     return edited(query.raw, edits) if edits else query.raw
 
 
+def _may_say(query: LoggedQuery, words: re.Pattern[bytes]) -> bool:
+    """Return whether the text, of a statement that is not understood, may define a table and have these words."""
+    if query.kind.verb not in ("CREATE", "ALTER", ""):
+        return False
+    return _TABLE.search(query.raw) is not None and words.search(query.raw) is not None
+
+
 def _forgets_references(query: LoggedQuery, settings: ViewSettings) -> bool:
     """Whether the source makes nothing of REFERENCES behind a column, and the target a foreign key."""
     source = version_numbers(query.server_version)
@@ -110,19 +115,19 @@ def _reads_more_of_keys(query: LoggedQuery, settings: ViewSettings) -> bool:
 
 
 def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for foreign keys with parts in comments for servers, which the source passes over."""
+    """Raises: Untranslatable for foreign keys with parts in comments for servers, which the source passes over."""
     if not _reads_more_of_keys(query, settings):
         return
     try:
         commented = has_commented_keys(query, made)
-    except NotSure:
-        commented = bool(made.written.foreign_keys) or _REFERS.match(query.raw) is not None
+    except UnsupportedSyntax:
+        commented = bool(made.written.foreign_keys) or _may_say(query, _REFERS)
     if commented:
         raise definition_stops.commented_key(query)
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: CannotBeKept."""
+    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: Untranslatable."""
     if not has_actions_behind_match(made):
         return []
     forgets = forgets_actions(query, made)
@@ -138,11 +143,11 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
     Constraints are made by `mysqlbinlog | mysql`.
     """
     forgets = version_numbers(query.server_version) < _CHECKS_SINCE and settings.target_version >= _CHECKS_SINCE[:2]
-    if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _CHECKS.match(query.raw)):
+    if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _may_say(query, _CHECKS)):
         return []
     try:
         return without_checks(query)
-    except NotSure:
+    except UnsupportedSyntax:
         return []
 
 
@@ -153,7 +158,7 @@ def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEn
 
 
 def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> None:
-    """Raises: CannotBeKept for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
+    """Raises: Untranslatable for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
     if not isinstance(made, AlterTable) or not made.written.foreign_keys or made.engine or engines is None:
         return
     facts = engines.facts(made.name, query.thread_id)
@@ -169,7 +174,7 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
-    """Raises: CannotBeKept for what the target refuses."""
+    """Raises: Untranslatable for what the target refuses."""
     named = made.engine.lower()
     _refuse(ENGINE_MISSING, query, made, settings)
     if made.is_temporary:
@@ -191,7 +196,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
 def _refuse(
     difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
 ) -> None:
-    """Raises: CannotBeKept for what the target refuses."""
+    """Raises: Untranslatable for what the target refuses."""
     found = difference.finds(made) if settings.target_version >= difference.since else ""
     if found and difference.stop is not None:
         raise difference.stop(query, found)
@@ -204,7 +209,7 @@ def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdi
 
 
 def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:
-    """Tables without transactions become InnoDB. Raises: CannotBeKept."""
+    """Tables without transactions become InnoDB. Raises: Untranslatable."""
     edits = list(edits)
     changes = False
     for one in made.written.engines:
@@ -235,13 +240,13 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
 
 
 def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
-    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: CannotBeKept."""
+    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: Untranslatable."""
     if not isinstance(made, CreateTable) or made.like is not None:
         return
     try:
         needs_everything(made)
         table = table_of(made, "")
-    except NotSure:
+    except UnsupportedSyntax:
         return  # the replica says 1075 itself
     for column in table.columns:
         if "auto_increment" in column.extra.lower() and not any(

@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.engines import has_transactions
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.named_tables import written_tables
@@ -27,7 +27,7 @@ _TRIGGER_WRITES: Final = re.compile(
 def is_plain(part: GroupPart, engines: TableEngines) -> bool:
     """Whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
 
-    Raises: CannotBeKept for one that changes tables of both kinds.
+    Raises: Untranslatable for one that changes tables of both kinds.
     """
     kinds = _by_kind(part, engines)
     if kinds[True] and kinds[False]:
@@ -49,7 +49,7 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
         thread_id = part.query.thread_id
         try:
             tables = list(engines.behind_views(written_tables(part.query)))
-        except (NotSure, ProtocolError):
+        except (UnsupportedSyntax, ProtocolError):
             return kinds  # where it is one after all, the replica says so
         tables += [name for table in tables for name in _by_triggers(table, engines)]
     else:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
@@ -16,7 +16,7 @@ from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
-from relay.view.rules.statement.row_picks import verb_of
+from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
@@ -26,7 +26,7 @@ BY_THE_SERVER_SINCE: Final = (9, 6)
 """From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
 _REMOVES: Final = ("REPLACE", "DELETE")
 _PERHAPS: Final = (*_REMOVES, "LOAD", "WITH", "")
-"""First words; none: it stands in brackets or in a comment for servers."""
+"""First words; none: it is not known whether the server reads the comment before it."""
 
 
 def may_differ(settings: ViewSettings) -> bool:
@@ -35,10 +35,10 @@ def may_differ(settings: ViewSettings) -> bool:
 
 
 def check_removals(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
+    """Raises: Untranslatable for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
     for part in parts:
         query = part.query
-        if part.kind is PartKind.STATEMENT and query is not None and query.first_word in _PERHAPS:
+        if part.kind is PartKind.STATEMENT and query is not None and query.kind.verb in _PERHAPS:
             _check(query, engines, settings)
 
 
@@ -47,13 +47,13 @@ def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) ->
         verb = verb_of(query)
         if verb == "LOAD":
             verb = "REPLACE" if load_replaces(query) else ""
-    except (NotSure, ProtocolError):
+    except (UnsupportedSyntax, ProtocolError):
         return  # the replica reads it or refuses it
     if verb not in _REMOVES:
         return
     try:
         tables = written_tables(query)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         _check_unknown(query, verb, str(error), engines, settings)
         return
     check_removal(query, verb, tables, engines, settings)
@@ -62,7 +62,7 @@ def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) ->
 def check_removal(
     query: LoggedQuery, verb: str, tables: tuple[TableName, ...], engines: TableEngines, settings: ViewSettings
 ) -> None:
-    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: CannotBeKept as `check_removals`."""
+    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: Untranslatable as `check_removals`."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     by_others = _carried_out_by_others(query, settings)
@@ -87,7 +87,7 @@ def _carried_out_by_others(query: LoggedQuery, settings: ViewSettings) -> bool:
 
 
 def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for a statement of which nobody can tell what tables it is about, where it matters for some."""
+    """Raises: Untranslatable for a statement of which nobody can tell what tables it is about, where it matters for some."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     references, by_others = engines.references, _carried_out_by_others(query, settings)
@@ -117,7 +117,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
             continue
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
             raise statement_stops.multi_table_delete(query, f"{named(table)} has DELETE triggers")
-        if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
+        if not engines.knows_triggers_of(table) and not engines.is_known_plain(table):
             why = f"nobody knows whether {named(table)} has triggers"
             raise TableUnknown(statement_stops.multi_table_delete(query, why).reason, table)
         reached = engines.references.reached_from(table) & (lower - {in_lower_case(table)})
@@ -128,7 +128,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
 
 
 def load_replaces(query: LoggedQuery) -> bool:
-    """Whether LOAD DATA takes the place of rows. Raises: NotSure."""
+    """Whether LOAD DATA takes the place of rows. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     while not words.ended and words.word() != "INTO":
         if words.accept("REPLACE"):

@@ -145,7 +145,7 @@ class GroupRules(Protocol):
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """What becomes of it; empty: nothing at all. What it defines is known from now on.
 
-        Raises: CannotBeKept, and nothing is known that was not before.
+        Raises: Untranslatable, and nothing is known that was not before.
         """
 
     def skipped(self, group: SourceGroup) -> None:
@@ -154,7 +154,7 @@ class GroupRules(Protocol):
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
         """A group that has no end, because the source crashed, is to be left out. is_followed: another follows in its file.
 
-        Raises: CannotBeKept where something of it may have been kept.
+        Raises: Untranslatable where something of it may have been kept.
         """
 
     def source_started(self) -> None:
@@ -165,7 +165,7 @@ class GroupRules(Protocol):
         """The next file begins, and `created` of its format description is 0. decided: somebody decided that a view goes on there
         whatever was lost.
 
-        Raises: CannotBeKept where the file before ended inside a transaction of which replicas of the source have something.
+        Raises: Untranslatable where the file before ended inside a transaction of which replicas of the source have something.
         """
 
     def state(self) -> bytes:

@@ -1,6 +1,5 @@
 """A transaction of the source taken apart: its BEGIN, its statements with what belongs to each, and how it ends."""
 
-import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
@@ -29,7 +28,7 @@ from protocol.kernel.codes import (
     XA_PREPARE_EVENT,
     XID_EVENT,
 )
-from protocol.sql.gaps import GAPS
+from protocol.sql.control import Control, control_of
 from relay.view.rules.group import GroupEvent, SourceGroup
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
 
@@ -43,23 +42,6 @@ _INSERT_ID: Final = b"\2"
 """What an Intvar event begins with that gives a number to AUTO_INCREMENT."""
 _TABLE_MAP_HEAD: Final = 8 + 2 * (1 + 255 + 1)
 """Bytes up to behind its names."""
-_NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
-_CONTROL: Final = re.compile(
-    rb"""%(gaps)s(?:
-      (?P<begin> BEGIN) %(gaps)s ;?+ \Z
-    | (?P<commit> COMMIT) %(gaps)s ;?+ \Z
-    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(gap)s (?>(?:SAVEPOINT %(gap)s)?) (?P<rollback_to> %(name)s)
-    | (?P<rollback> ROLLBACK \b)
-    | SAVEPOINT %(gap)s (?P<savepoint> %(name)s)
-    | RELEASE %(gap)s SAVEPOINT %(gap)s (?P<release> %(name)s)
-    | XA %(gap)s (?:START|BEGIN) \b (?P<xa_start> .*+)
-    | XA %(gap)s END \b (?P<xa_end> .*+)
-    | XA %(gap)s COMMIT \b (?P<xa_commit> .*+)
-    | XA %(gap)s ROLLBACK \b (?P<xa_rollback> .*+)
-    )"""
-    % {**GAPS, b"name": _NAME},
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
 
 
 class PartKind(Enum):
@@ -83,19 +65,8 @@ class PartKind(Enum):
     OTHER = "other"
 
 
-_KINDS: Final = {
-    "begin": PartKind.BEGIN,
-    "commit": PartKind.COMMIT,
-    "rollback_to": PartKind.ROLLBACK_TO,
-    "rollback": PartKind.ROLLBACK,
-    "savepoint": PartKind.SAVEPOINT,
-    "release": PartKind.RELEASE,
-    "xa_start": PartKind.XA_START,
-    "xa_end": PartKind.XA_END,
-    "xa_commit": PartKind.XA_COMMIT,
-    "xa_rollback": PartKind.XA_ROLLBACK,
-}
-"""By the group of `_CONTROL`."""
+_KINDS: Final = {control: PartKind[control.name] for control in Control if control is not Control.XA_PREPARE}
+"""XA PREPARE is no statement of a binary log, but an event."""
 
 
 class GroupPart(NamedTuple):
@@ -202,37 +173,16 @@ def query_of(group: SourceGroup, event: GroupEvent) -> LoggedQuery:
 def _of_query(group: SourceGroup, event: GroupEvent, start: int, makes_numbers: bool) -> GroupPart:
     query = query_of(group, event)
     stop = event.offset + event.length
-    kind, name = control_of(query.raw)
+    kind, name = control_part(query)
     return GroupPart(kind, start, stop, event, query, name=name, makes_numbers=makes_numbers)
 
 
-def control_of(raw: bytes) -> tuple[PartKind, bytes]:
-    """What a statement is to its transaction, and the name of the savepoint or XA transaction that it is about.
-
-    Comments in front count for nothing: 5.0 and later log SAVEPOINT and ROLLBACK TO in the client's own text.
-    """
-    found = _CONTROL.match(raw)
-    if found is None or found.lastgroup is None:
+def control_part(query: LoggedQuery) -> tuple[PartKind, bytes]:
+    """Return what a statement is to its transaction, and the name of the savepoint or XA transaction that it is about."""
+    found = control_of(query.raw, query.server_version)
+    if found is None or found.control is Control.XA_PREPARE:
         return PartKind.STATEMENT, b""
-    kind = _KINDS[found.lastgroup]
-    if kind in (PartKind.BEGIN, PartKind.COMMIT, PartKind.ROLLBACK):
-        return kind, b""
-    name = found[found.lastgroup]
-    if kind in (PartKind.SAVEPOINT, PartKind.ROLLBACK_TO, PartKind.RELEASE):
-        return kind, _savepoint_name(name)
-    return kind, name.strip()
-
-
-def _savepoint_name(text: bytes) -> bytes:
-    """Without quotes; servers compare names of savepoints without case.
-
-    A connection with ANSI_QUOTES writes SAVEPOINT "s", and ROLLBACK TO `s` all the same (5.6.24).
-    """
-    name = text
-    quote = name[:1]
-    if quote in (b"`", b'"') and name[-1:] == quote and len(name) > 1:
-        name = name[1:-1].replace(quote * 2, quote)
-    return name.lower()
+    return _KINDS[found.control], found.name
 
 
 def _ends_statement(group: SourceGroup, event: GroupEvent) -> bool:

@@ -4,32 +4,32 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ErrorCode, ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.kind import Purpose
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
-from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
 from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
-from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
-from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
+from relay.view.rules.rolled_back_statements import RolledBackEffects, UndoneParts, learn_all
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_statements import is_account_statement, is_account_table
+from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
+from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
+from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.tables.watched_tables import watched_names, watched_removals
-from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
+from relay.view.rules.trigger_rules import TriggerRisk, check_changes, fired_risk
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
 from relay.view.stops.server_differences import EVENTS, password_hash
-from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
+from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
@@ -56,7 +56,7 @@ class MysqlRules:
         self._look_at = bytes(kind in self._unread for kind in range(256))
         self._watched: bytes | None = None
         self._watched_at: object = None
-        self._risk = FiredRisk((), False, False)
+        self._risk = TriggerRisk((), False, False)
         self._risk_at: object = None
         self._removals: bytes | None = None
         self._removals_at: object = None
@@ -82,7 +82,7 @@ class MysqlRules:
         return self._watched
 
     @property
-    def _fired(self) -> FiredRisk:
+    def _fired(self) -> TriggerRisk:
         """What triggers and functions may do otherwise on the target."""
         if self._risk_at is not self._engines.changes:
             self._risk_at = self._engines.changes
@@ -140,7 +140,7 @@ class MysqlRules:
             _, first, last = _ends(group, parts)
             if last is not None:
                 self._note_xa(first or last, last, left_out=True)
-        except (CannotBeKept, ProtocolError):
+        except (Untranslatable, ProtocolError):
             return  # nobody knows what it defines
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
@@ -148,14 +148,14 @@ class MysqlRules:
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group. Raises: CannotBeKept, and nothing is learned of it."""
+        """What becomes of a group. Raises: Untranslatable, and nothing is learned of it."""
         return plan_with_recorded(self._planned, group, self.before, self._engines.note_recorded)
 
     def _planned(self, group: SourceGroup) -> list[OutGroup]:
         self._engines.begin()
         try:
             plan = self._plan(group)
-        except CannotBeKept:
+        except Untranslatable:
             self._engines.take_back()
             raise
         except ProtocolError as error:
@@ -187,7 +187,7 @@ class MysqlRules:
             self._left_out_xa.ended(first.name)
 
     def _check_types(self, group: SourceGroup) -> None:
-        """Raises: CannotBeKept for events that no replica of the target reads."""
+        """Raises: Untranslatable for events that no replica of the target reads."""
         for event in group.events:
             if event.type in self._unread:
                 raise self._unread[event.type].stop(event.type)
@@ -227,7 +227,7 @@ class _Planned:
         self._splits = settings.engines == "keep" and settings.target_version >= since
 
     def groups(self) -> list[OutGroup]:
-        """What becomes of it. Raises: CannotBeKept."""
+        """What becomes of it. Raises: Untranslatable."""
         if not self._gtids and self._settings.engines == "keep" and not any(map(self._is_of_accounts, self._body())):
             check_changes(self._body(), self._engines, self._settings)
             learn_all(self._engines, self._body())
@@ -258,13 +258,13 @@ class _Planned:
         return (part for part in self._body() if part.start not in self._left_out)
 
     def _leave_out(self) -> None:
-        """Finds what of the body the view does not have, and learns what the group defines. Raises: CannotBeKept."""
+        """Finds what of the body the view does not have, and learns what the group defines. Raises: Untranslatable."""
         undone = UndoneParts()
         for part in self._body():
             if not self._is_of_accounts(part):
                 undone.see(part)
         undone.all = self._end.kind is PartKind.ROLLBACK
-        left_of = LeftOfUndone(undone, self._engines, self._group.server_version)
+        left_of = RolledBackEffects(undone, self._engines, self._group.server_version)
         of_accounts = kept = left = 0
         for part in self._body():
             if self._is_of_accounts(part):
@@ -282,7 +282,7 @@ class _Planned:
             raise transaction_stops.nothing_kept()
 
     def _check_prepared(self) -> None:
-        """Raises: CannotBeKept for what does not hang on how a prepared XA transaction ends, or stands in none on the replica."""
+        """Raises: Untranslatable for what does not hang on how a prepared XA transaction ends, or stands in none on the replica."""
         for part in self._left():
             self._check(part)
             if self._commits(part):
@@ -312,7 +312,7 @@ class _Planned:
             made.add(copied(self._end))
         return out_group(made.all, self._head)
 
-    def _made(self, runs: list[PartRun]) -> list[OutGroup]:
+    def _made(self, runs: list[SubTransaction]) -> list[OutGroup]:
         """Transactions of our own around the runs."""
         anchor = self._begin or next((part for part in self._body() if part.query is not None), next(self._body()))
         if not runs:
@@ -340,17 +340,17 @@ class _Planned:
             made.append(out_group(found, self._head if not made else None))
         return made
 
-    def _stands_alone(self, run: PartRun) -> bool:
+    def _stands_alone(self, run: SubTransaction) -> bool:
         """Whether a run is a statement that commits by itself."""
         if run.size != 1 or not run.is_statement:
             return False
         return run.commits or (self._begin is None and not self._lacks_begin)
 
     def _pieces(self, part: GroupPart) -> list[Copy | New]:
-        """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
+        """The part, a definition with its text as the replica is to run it. Raises: Untranslatable."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
-        if part.query.first_word not in _MAY_DEFINE:
+        if part.query.kind.verb not in _MAY_DEFINE:
             return [copied(part)]
         raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
         if raw == part.query.raw:
@@ -360,7 +360,7 @@ class _Planned:
         return [*pieces, changed(part.event, part.query.with_text(raw))]
 
     def _runs(self) -> PartRuns:
-        """Which parts may stand in one transaction. Raises: CannotBeKept."""
+        """Which parts may stand in one transaction. Raises: Untranslatable."""
         runs = PartRuns()
         for part in self._left():
             self._check(part)
@@ -373,7 +373,7 @@ class _Planned:
         return runs
 
     def _check(self, part: GroupPart) -> None:
-        """Raises: CannotBeKept for what a replica would do otherwise than the source."""
+        """Raises: Untranslatable for what a replica would do otherwise than the source."""
         check_changes([part], self._engines, self._settings)
         self._check_failed(part)
         if self._settings.engines == "innodb":
@@ -383,11 +383,11 @@ class _Planned:
         """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
-        if not part.query.is_definition:
+        if not part.query.kind.may_commit:
             return False
         try:
             tokens = part.query.tokens
-        except NotSure:
+        except UnsupportedSyntax:
             return True
         if tokens[1].upper == "TEMPORARY":
             # Where transactions have GTIDs, these may not stand inside of one before 8.0.13: error 1787.
@@ -398,14 +398,14 @@ class _Planned:
         return not (starts and self._settings.target_version >= _CREATE_SELECT_IN_ONE_SINCE)
 
     def _is_of_accounts(self, part: GroupPart) -> bool:
-        """Whether it changes accounts, and the view leaves that out. Raises: CannotBeKept."""
+        """Whether it changes accounts, and the view leaves that out. Raises: Untranslatable."""
         if part.kind is PartKind.ROWS:
             of_accounts = [is_account_table(name) for name in part.tables]
             return self._settings.account_statements == "skip" and bool(of_accounts) and all(of_accounts)
         query = part.query
         if part.kind is not PartKind.STATEMENT or query is None:
             return False
-        if is_account_statement(query.raw):
+        if query.kind.purpose is Purpose.ACCOUNTS:
             if self._settings.account_statements == "skip":
                 return True
             stop = password_hash(query, version_numbers(query.server_version), self._settings.target_version)
@@ -415,14 +415,14 @@ class _Planned:
         return self._settings.account_statements == "skip" and _writes_accounts(query)
 
     def _check_failed(self, part: GroupPart) -> None:
-        """Raises: CannotBeKept for a statement that failed half-way in tables that keep that at the source and not on the replica."""
+        """Raises: Untranslatable for a statement that failed half-way in tables that keep that at the source and not on the replica."""
         query = part.query
         if query is None or not query.error or part.kind is not PartKind.STATEMENT:
             return
         try:
             tables = perhaps_written_tables(query)
-        except NotSure as error:
-            if self._settings.engines == "innodb" and not begins_definition(query.raw):
+        except UnsupportedSyntax as error:
+            if self._settings.engines == "innodb" and not query.kind.may_define:
                 raise transaction_stops.failed_partway(query, (), str(error)) from error
             return
         for name in tables:
@@ -460,6 +460,6 @@ def _writes_accounts(query: LoggedQuery) -> bool:
         return False
     try:
         tables = written_tables(query)
-    except NotSure:
+    except UnsupportedSyntax:
         return False
     return bool(tables) and all(is_account_table(name) for name in tables)

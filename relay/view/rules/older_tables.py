@@ -32,7 +32,7 @@ def plan_with_recorded(
     """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, given
     to `note`, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
 
-    Raises: CannotBeKept; OSError.
+    Raises: Untranslatable; OSError.
     """
     asked: set[TableName] = set()
     while True:

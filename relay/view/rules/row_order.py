@@ -9,17 +9,16 @@ import functools
 import re
 from typing import Final
 
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure, sql_tokens
+from protocol.sql.lexer import UnsupportedSyntax, sql_tokens
 from protocol.sql.tables.ddl_statement import AlterTable, needs
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import KnownProgram
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
-from relay.view.rules.statement.row_picks import (
-    may_hang_on_order,
+from relay.view.rules.statement.order_dependence import (
+    may_depend_on_order,
     order_counts,
     program_hangs_on_order,
     searches_text,
@@ -33,13 +32,13 @@ _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$]
 
 
 def check_row_order(part: GroupPart, engines: TableEngines) -> None:
-    """Raises: CannotBeKept for a statement that reads or writes a table whose engine becomes another, where the order counts, or
+    """Raises: Untranslatable for a statement that reads or writes a table whose engine becomes another, where the order counts, or
     where either cannot be told."""
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
     _check_triggers(query, engines)
-    if not may_hang_on_order(query):
+    if not may_depend_on_order(query):
         return
     try:
         if searches_text(query):
@@ -50,25 +49,25 @@ def check_row_order(part: GroupPart, engines: TableEngines) -> None:
             found = _changing(_tables(query), query, engines)
         else:
             found = _changing(_tables_of_values(query), query, engines)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         raise statement_stops.row_order_unknown(query, str(error)) from error
     if found:
         raise statement_stops.row_order(query, found)
 
 
 def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
-    """Before it is learned what the part defines: raises CannotBeKept for ALTER TABLE that numbers the rows that are there, or keeps
+    """Before it is learned what the part defines: raises Untranslatable for ALTER TABLE that numbers the rows that are there, or keeps
     one of several, in a table whose engine became another."""
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
-    if not begins_definition(query.raw) or b"alter" not in query.raw.lower():
+    if query.kind.verb not in ("ALTER", ""):
         return
     try:
         made = query.definition
         if made is not None:
             needs(made, "AUTO_INCREMENT", "SERIAL")
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         if _NUMBERS.search(query.raw):
             raise statement_stops.row_order_unknown(query, str(error)) from error
         return
@@ -80,12 +79,12 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
 
 
 def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
-    """Raises: CannotBeKept where triggers that the statement fires hang on the order of rows."""
+    """Raises: Untranslatable where triggers that the statement fires hang on the order of rows."""
     if not engines.has_triggers:
         return
     try:
         open_ends = list(written_tables(query))
-    except (NotSure, ProtocolError):
+    except (UnsupportedSyntax, ProtocolError):
         return
     seen: set[KnownProgram] = set()
     while open_ends:
@@ -105,7 +104,7 @@ def _of_trigger(text: str, server_version: str) -> tuple[frozenset[str] | None, 
     """The words of a trigger's statement, in lower case, None: it cannot be read; whether what it does hangs on the order of rows."""
     try:
         tokens = sql_tokens(text, 0, server_version)
-    except NotSure:
+    except UnsupportedSyntax:
         return None, True
     return frozenset(token.text.lower() for token in tokens), program_hangs_on_order(tokens)
 
@@ -126,7 +125,7 @@ def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
     given = values_of_update(query)
     try:
         written: tuple[TableName, ...] = written_tables(query)
-    except NotSure:
+    except UnsupportedSyntax:
         written = ()
     all_names = list(tables.values())
     found = []

@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
@@ -39,7 +39,7 @@ class OpenEnd:
         self._statement = None if changed is None else shown(changed.query)
 
     def source_went_on(self) -> None:
-        """The next file begins, and no server was started in between. Raises: CannotBeKept, and nothing is forgotten."""
+        """The next file begins, and no server was started in between. Raises: Untranslatable, and nothing is forgotten."""
         if self._statement is not None:
             raise transaction_stops.open_end(self._statement)
 
@@ -58,7 +58,7 @@ class OpenEnd:
 
 
 def check_unfinished(group: SourceGroup, engines: TableEngines, *, is_followed: bool) -> GroupPart | None:
-    """Raises: CannotBeKept where a replica of the source may keep something of a group without an end. is_followed: another group
+    """Raises: Untranslatable where a replica of the source may keep something of a group without an end. is_followed: another group
     follows in its file. Gives a change of it; None: it has none."""
     try:
         return _check(group, engines, is_followed)
@@ -90,11 +90,11 @@ def _of_rows(part: GroupPart, engines: TableEngines) -> str:
 
 def _of_statement(query: LoggedQuery, engines: TableEngines) -> str:
     """Why something of it may be kept; empty: nothing is."""
-    if query.is_definition:
+    if query.kind.may_commit:
         return "a definition commits what stands before it"
     try:
         tables = statement_tables(query)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         return str(error)
     if tables.calls or not tables.writes:
         return "it may call stored functions, or changes no table that it names"

@@ -19,7 +19,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
-from relay.schema_history.tables_before import RecordedBefore
+from relay.schema_history.initial_snapshot import InitialSnapshot
 from relay.view.dependencies.planned_tables import PlannedTables
 from relay.view.dependencies.tables_file import TablesFile
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
@@ -101,7 +101,7 @@ class ViewMaker:
         self._adopts_at = 0.0
         self._tables: tuple[int, PlannedTables] | None = None
         """The source's, with the number of the generation of the view that is made; None: not read, or not wanted."""
-        self._before: RecordedBefore | None = None
+        self._before: InitialSnapshot | None = None
         """Of the source's generation that the view is made from."""
         self._asks_before = False
         """Whether a table is wanted that may be recorded: that is looked up, which takes time, with the next attempt."""
@@ -469,7 +469,7 @@ class ViewMaker:
         source = mirror.open_shared(part.file)
         try:
             tables = self._tables_for(part)
-            self._before = before = RecordedBefore(mirror.directory)
+            self._before = before = InitialSnapshot(mirror.directory)
             translation = FileTranslation(
                 name,
                 source.read_into,

@@ -15,9 +15,9 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.view.file_beginning import begun_checkpoint, made_beginning
 from relay.view.first_numbers import FirstNumbers
-from relay.view.former_source import begun_behind, behind_source, why_not_behind
 from relay.view.generations.following_source import first_file, has_all_before, why_not
 from relay.view.generations.view_generations import keep_made_from, made_from
+from relay.view.previous_source import begun_behind, behind_source, why_not_behind
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress

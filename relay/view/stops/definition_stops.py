@@ -11,8 +11,8 @@ from relay.view.stops.stop_reason import (
     LOG_ROWS,
     SKIP,
     TO_INNODB,
-    CannotBeKept,
     TableUnknown,
+    Untranslatable,
     named,
     shown,
     stop,
@@ -29,26 +29,26 @@ _DEFINE_WITHOUT: Final = "define it at the source without that"
 Statement = LoggedQuery | bytes
 
 
-def create_select(statement: Statement, engine: str) -> CannotBeKept:
+def create_select(statement: Statement, engine: str) -> Untranslatable:
     """CREATE TABLE ... SELECT into a table without transactions."""
     text = f"CREATE TABLE ... SELECT into {engine}: {shown(statement)}"
     return stop("create_select", ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT, text, TO_INNODB, SKIP)
 
 
-def create_select_statement(statement: Statement, title: str) -> CannotBeKept:
+def create_select_statement(statement: Statement, title: str) -> Untranslatable:
     """CREATE TABLE ... SELECT as a statement."""
     text = f"{title} gives the columns of CREATE TABLE ... SELECT other types than the source: {shown(statement)}"
     return stop("create_select_statement", 0, text, LOG_ROWS, "define every column in it", SKIP)
 
 
-def create_select_with_gtid(statement: Statement, title: str, *, with_rows: bool) -> CannotBeKept:
+def create_select_with_gtid(statement: Statement, title: str, *, with_rows: bool) -> Untranslatable:
     """CREATE TABLE ... SELECT under one GTID: as a statement, or with_rows in the same transaction."""
     text = f"{title} cannot run a definition and rows under one GTID: {shown(statement)}"
     error = ErrorCode.ER_PARSE_ERROR if with_rows else ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT
     return stop("create_select_with_gtid", error, text, 'use a view with gtids = "anonymous"', SKIP)
 
 
-def partitions(statement: Statement, engine: str) -> CannotBeKept:
+def partitions(statement: Statement, engine: str) -> Untranslatable:
     """A partitioned table of an engine that has no partitions on the target."""
     return stop(
         "partitions_not_supported",
@@ -59,24 +59,24 @@ def partitions(statement: Statement, engine: str) -> CannotBeKept:
     )
 
 
-def engine_missing(statement: Statement, engine: str, error: int) -> CannotBeKept:
+def engine_missing(statement: Statement, engine: str, error: int) -> Untranslatable:
     """An engine that the target does not have, and that no other can replace."""
     text = f"the replica has no engine that can replace {engine}: {shown(statement)}"
     return stop("engine_not_supported", error, text, "create the table on the replicas by hand", SKIP)
 
 
-def not_for_innodb(statement: Statement, why: str, error: int) -> CannotBeKept:
+def not_for_innodb(statement: Statement, why: str, error: int) -> Untranslatable:
     """A definition that InnoDB refuses, or interprets differently."""
     return stop("definition_not_for_innodb", error, f"{why}: {shown(statement)}", KEEP_ENGINES, SKIP)
 
 
-def engine_definition_not_parsed(statement: Statement) -> CannotBeKept:
+def engine_definition_not_parsed(statement: Statement) -> Untranslatable:
     """A definition names an engine that becomes another, and the rest of it cannot be parsed."""
     text = f"a definition with an engine without transactions cannot be parsed: {shown(statement)}"
     return stop("definition_not_parsed", 0, text, KEEP_ENGINES, SKIP)
 
 
-def references_not_parsed(statement: Statement) -> CannotBeKept:
+def references_not_parsed(statement: Statement) -> Untranslatable:
     """A definition contains REFERENCES in an unknown place."""
     return stop(
         "definition_not_parsed",
@@ -87,7 +87,7 @@ def references_not_parsed(statement: Statement) -> CannotBeKept:
     )
 
 
-def match_not_parsed(statement: Statement) -> CannotBeKept:
+def match_not_parsed(statement: Statement) -> Untranslatable:
     """A foreign key has ON DELETE or ON UPDATE after MATCH, and what the source made of it is unknown."""
     return stop(
         "definition_not_parsed",
@@ -98,7 +98,7 @@ def match_not_parsed(statement: Statement) -> CannotBeKept:
     )
 
 
-def commented_key(statement: Statement) -> CannotBeKept:
+def commented_key(statement: Statement) -> Untranslatable:
     """A part of a foreign key is inside a comment for servers, which InnoDB of the source ignores."""
     return stop(
         "definition_not_parsed",
@@ -111,19 +111,19 @@ def commented_key(statement: Statement) -> CannotBeKept:
 
 def clause_unknown(
     title: str, statement: Statement, clause: str, error: int = ErrorCode.ER_PARSE_ERROR
-) -> CannotBeKept:
+) -> Untranslatable:
     """A clause at which replicas would stop. title: of the replicas' server."""
     text = f"{title} does not support {clause}: {shown(statement)}"
     return stop("definition_not_in_target", error, text, _DEFINE_WITHOUT, SKIP)
 
 
-def clause_ignored(title: str, statement: Statement, clause: str, effect: str) -> CannotBeKept:
+def clause_ignored(title: str, statement: Statement, clause: str, effect: str) -> Untranslatable:
     """A clause that replicas would ignore silently."""
     text = f"{title} parses {clause} and ignores it, {effect}: {shown(statement)}"
     return stop("definition_ignored_by_target", 0, text, _DEFINE_WITHOUT, SKIP)
 
 
-def definition_differs(title: str, statement: Statement, what: str) -> CannotBeKept:
+def definition_differs(title: str, statement: Statement, what: str) -> Untranslatable:
     """A definition that would have another result on the replicas' tables."""
     text = f"{title} handles {what} differently from the source: {shown(statement)}"
     return stop(
@@ -134,7 +134,7 @@ def definition_differs(title: str, statement: Statement, what: str) -> CannotBeK
     )
 
 
-def generated_column_differs(title: str, statement: Statement, what: str, column: str) -> CannotBeKept:
+def generated_column_differs(title: str, statement: Statement, what: str, column: str) -> Untranslatable:
     """A generated column, which replicas compute for each row."""
     return stop(
         "definition_differs_in_target",
@@ -146,7 +146,7 @@ def generated_column_differs(title: str, statement: Statement, what: str, column
     )
 
 
-def rows_not_in_order(statement: Statement, clause: str, why: str) -> CannotBeKept:
+def rows_not_in_order(statement: Statement, clause: str, why: str) -> Untranslatable:
     """A clause numbers rows by their place, which is another one on the replicas."""
     text = f"{clause} applies to other rows on the replicas, because {why}: {shown(statement)}"
     return stop(
@@ -154,7 +154,7 @@ def rows_not_in_order(statement: Statement, clause: str, why: str) -> CannotBeKe
     )
 
 
-def order_unknown(statement: Statement, table: TableName, clause: str) -> CannotBeKept:
+def order_unknown(statement: Statement, table: TableName, clause: str) -> Untranslatable:
     """The same of a table whose definition is unknown."""
     raised = stop(
         "definition_needs_table",
@@ -170,7 +170,7 @@ def order_unknown(statement: Statement, table: TableName, clause: str) -> Cannot
     return TableUnknown(raised.reason, table)
 
 
-def condition_unknown(statement: Statement, table: TableName, needed: str) -> CannotBeKept:
+def condition_unknown(statement: Statement, table: TableName, needed: str) -> Untranslatable:
     """A clause with IF [NOT] EXISTS depends on a table whose definition is unknown."""
     return stop(
         "definition_needs_table",
@@ -184,13 +184,13 @@ def condition_unknown(statement: Statement, table: TableName, needed: str) -> Ca
 
 def column_type(
     column: int, table: TableName, kind: str, title: str, *ways: str, error: int = ErrorCode.ER_SLAVE_CONVERSION_FAILED
-) -> CannotBeKept:
+) -> Untranslatable:
     """Rows of a table with a column of a type that the target does not have."""
     text = f"column {column} of {named(table)} is of type {kind}, which {title} does not have"
     return stop("column_type_not_in_target", error, text, *ways or (_OTHER_TYPE,), SKIP)
 
 
-def column_type_of_mariadb(column: int, table: TableName, number: int) -> CannotBeKept:
+def column_type_of_mariadb(column: int, table: TableName, number: int) -> Untranslatable:
     """The same of a MariaDB's type, by its number in the binlog."""
     way = (
         "rebuild the table at the source (ALTER TABLE ... FORCE), so that its columns have current types, and begin "
@@ -199,7 +199,7 @@ def column_type_of_mariadb(column: int, table: TableName, number: int) -> Cannot
     return column_type(column, table, f"number {number} in the binlog", "MySQL", way, error=_NO_CONVERSION)
 
 
-def decimal_scale(table: TableName, column: int, precision: int, scale: int) -> CannotBeKept:
+def decimal_scale(table: TableName, column: int, precision: int, scale: int) -> Untranslatable:
     """More decimals than MySQL allows."""
     text = f"column {column} of {named(table)} is DECIMAL({precision},{scale}), and MySQL allows at most 30 decimals"
     return stop(
@@ -211,7 +211,7 @@ def decimal_scale(table: TableName, column: int, precision: int, scale: int) -> 
     )
 
 
-def old_temporal(table: TableName, column: int, kind: str) -> CannotBeKept:
+def old_temporal(table: TableName, column: int, kind: str) -> Untranslatable:
     """The event does not say how many fractional digits a value has, nor how many bytes."""
     return stop(
         "old_temporal_format",
@@ -225,7 +225,7 @@ def old_temporal(table: TableName, column: int, kind: str) -> CannotBeKept:
     )
 
 
-def json_refused(table: TableName, column: int, why: str, error: int) -> CannotBeKept:
+def json_refused(table: TableName, column: int, why: str, error: int) -> Untranslatable:
     """A text that is JSON for MariaDB, and not for MySQL."""
     return stop(
         "json_not_in_target",
@@ -237,7 +237,7 @@ def json_refused(table: TableName, column: int, why: str, error: int) -> CannotB
     )
 
 
-def sequence_unknown(table: TableName) -> CannotBeKept:
+def sequence_unknown(table: TableName) -> Untranslatable:
     """A table from before the archive has the columns of a sequence."""
     return stop(
         "sequence_unknown",
@@ -250,13 +250,13 @@ def sequence_unknown(table: TableName) -> CannotBeKept:
     )
 
 
-def not_the_sequence(table: TableName) -> CannotBeKept:
+def not_the_sequence(table: TableName) -> Untranslatable:
     """A sequence has rows with other columns."""
     text = f"{named(table)} was created as a sequence, and its rows have other columns than a sequence"
     return stop("table_differs", 0, text, "look at what the archive has of it (`binlog-relay events`)", SKIP)
 
 
-def table_differs(table: TableName, what: str, believed: Sequence[str]) -> CannotBeKept:
+def table_differs(table: TableName, what: str, believed: Sequence[str]) -> Untranslatable:
     """The rows do not fit the table that the replica has by the statements of the view."""
     columns = ", ".join(believed[:20]) + (", ..." if len(believed) > 20 else "")
     return stop(
@@ -271,7 +271,7 @@ def table_differs(table: TableName, what: str, believed: Sequence[str]) -> Canno
     )
 
 
-def partial_replace_image(table: TableName, missing: int) -> CannotBeKept:
+def partial_replace_image(table: TableName, missing: int) -> Untranslatable:
     """The binlog does not have all columns of a row that REPLACE changed in place."""
     return stop(
         "partial_replace_image",

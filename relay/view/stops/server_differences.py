@@ -21,10 +21,9 @@ from protocol.kernel.codes import (
 )
 from protocol.sql.engines import names_of_engines
 from protocol.sql.tables.ddl_statement import TableDefinition
-from relay.view.rules.statement.account_statements import sets_password
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops import definition_stops, statement_stops, transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 Version = tuple[int, ...]
 TO_INNODB: Final = names_of_engines(lambda engine: engine.may_be_innodb and engine.transactions is False)
@@ -40,7 +39,7 @@ class EventDifference(NamedTuple):
     since: Version
     way: str
 
-    def stop(self, kind: int) -> CannotBeKept:
+    def stop(self, kind: int) -> Untranslatable:
         """The stop at an event of them."""
         return (
             transaction_stops.incident()
@@ -58,7 +57,7 @@ class DefinitionDifference(NamedTuple):
     since: Version
     error: int
     finds: Callable[[TableDefinition], str]
-    stop: Callable[[LoggedQuery, str], CannotBeKept] | None = None
+    stop: Callable[[LoggedQuery, str], Untranslatable] | None = None
 
 
 def _engine_missing(made: TableDefinition) -> str:
@@ -100,12 +99,12 @@ TYPE_OPTION: Final = DefinitionDifference((5, 5), ErrorCode.ER_PARSE_ERROR, _typ
 _HASH_IS_THE_PASSWORD_SINCE: Final = (5, 7, 6)
 
 
-def password_hash(query: LoggedQuery, source: Version, target: Version) -> CannotBeKept | None:
+def password_hash(query: LoggedQuery, source: Version, target: Version) -> Untranslatable | None:
     """The stop at SET PASSWORD, whose hash a target since 5.7.6 takes for the password itself; None: it does not.
 
     source, target: versions; target: of two parts.
     """
     is_older = (0, 0, 0) < source < _HASH_IS_THE_PASSWORD_SINCE
-    if is_older and target >= _HASH_IS_THE_PASSWORD_SINCE[:2] and sets_password(query.raw):
+    if is_older and target >= _HASH_IS_THE_PASSWORD_SINCE[:2] and query.kind.thing == "PASSWORD":
         return statement_stops.password_hash(query)
     return None

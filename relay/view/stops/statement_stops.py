@@ -11,9 +11,9 @@ from relay.view.stops.stop_reason import (
     NEWER_RELAY,
     SKIP,
     VERIFY,
-    CannotBeKept,
     StopReason,
     TableUnknown,
+    Untranslatable,
     named,
     shown,
     stop,
@@ -32,7 +32,7 @@ _ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statemen
 Statement = LoggedQuery | bytes
 
 
-def password_hash(statement: Statement) -> CannotBeKept:
+def password_hash(statement: Statement) -> Untranslatable:
     """SET PASSWORD with a hash."""
     return stop(
         "password_hash",
@@ -42,7 +42,7 @@ def password_hash(statement: Statement) -> CannotBeKept:
     )
 
 
-def row_order(statement: Statement, tables: list[TableName]) -> CannotBeKept:
+def row_order(statement: Statement, tables: list[TableName]) -> Untranslatable:
     """A statement has another result where a table returns its rows in another order."""
     return _row_order(
         f"the result of the statement depends on the order of rows in {named(*tables)}, and InnoDB returns them in "
@@ -51,7 +51,7 @@ def row_order(statement: Statement, tables: list[TableName]) -> CannotBeKept:
     )
 
 
-def row_order_unknown(statement: Statement, why: str) -> CannotBeKept:
+def row_order_unknown(statement: Statement, why: str) -> Untranslatable:
     """A statement may depend on the order of rows of a table that becomes another."""
     return _row_order(
         "whether the result of the statement depends on the order of rows in a table without transactions, which InnoDB returns in "
@@ -59,11 +59,11 @@ def row_order_unknown(statement: Statement, why: str) -> CannotBeKept:
     )
 
 
-def _row_order(text: str) -> CannotBeKept:
+def _row_order(text: str) -> Untranslatable:
     return stop("row_order", 0, text, KEEP_ENGINES, "set binlog_format = MIXED or ROW at the source", SKIP)
 
 
-def fulltext_search(statement: Statement, tables: list[TableName]) -> CannotBeKept:
+def fulltext_search(statement: Statement, tables: list[TableName]) -> Untranslatable:
     """A statement finds other rows by MATCH where the table has another engine."""
     return stop(
         "fulltext_search",
@@ -77,7 +77,7 @@ def fulltext_search(statement: Statement, tables: list[TableName]) -> CannotBeKe
     )
 
 
-def replace_in_parent_table(statement: Statement, table: TableName, children: list[TableName]) -> CannotBeKept:
+def replace_in_parent_table(statement: Statement, table: TableName, children: list[TableName]) -> Untranslatable:
     """REPLACE of rows to which others refer with ON DELETE CASCADE or SET NULL. children: (): whether some do is unknown."""
     fact = f"{named(*children)} refers to rows of {named(table)}"
     ways = [_NATIVE, _BY_HAND, _ROWS_HAVE_NONE]
@@ -97,7 +97,7 @@ def replace_in_parent_table(statement: Statement, table: TableName, children: li
     )
 
 
-def incomplete_cascade(statement: Statement, table: TableName, reached: list[TableName]) -> CannotBeKept:
+def incomplete_cascade(statement: Statement, table: TableName, reached: list[TableName]) -> Untranslatable:
     """DELETE whose cascade a server that executes foreign keys itself does not finish."""
     return stop(
         "incomplete_cascade",
@@ -110,7 +110,7 @@ def incomplete_cascade(statement: Statement, table: TableName, reached: list[Tab
     )
 
 
-def tables_unknown(name: str, statement: Statement, why: str) -> CannotBeKept:
+def tables_unknown(name: str, statement: Statement, why: str) -> Untranslatable:
     """REPLACE or DELETE, and the tables that it changes are unknown. name: of the stop that it may be."""
     return stop(
         name,
@@ -123,7 +123,7 @@ def tables_unknown(name: str, statement: Statement, why: str) -> CannotBeKept:
     )
 
 
-def multi_table_delete(statement: Statement, why: str) -> CannotBeKept:
+def multi_table_delete(statement: Statement, why: str) -> Untranslatable:
     """DELETE of several tables, whose order matters."""
     return stop(
         "multi_table_delete",
@@ -138,7 +138,7 @@ def multi_table_delete(statement: Statement, why: str) -> CannotBeKept:
     )
 
 
-def multi_table_update(statement: Statement, tables: list[TableName], triggered: list[TableName]) -> CannotBeKept:
+def multi_table_update(statement: Statement, tables: list[TableName], triggered: list[TableName]) -> Untranslatable:
     """UPDATE of several tables, in whose order triggers are executed."""
     return stop(
         "multi_table_update",
@@ -151,9 +151,9 @@ def multi_table_update(statement: Statement, tables: list[TableName], triggered:
     )
 
 
-def inside(program: str, stopped: CannotBeKept) -> CannotBeKept:
+def inside(program: str, stopped: Untranslatable) -> Untranslatable:
     """The same stop, of a statement in a trigger or a function: `the trigger d.tr`."""
-    return CannotBeKept(
+    return Untranslatable(
         stopped.reason._replace(text=f"in {program}, which the statement executes, {stopped.reason.text}")
     )
 
@@ -173,19 +173,21 @@ def unknown_table_definition(statement: Statement, table: TableName, where: str)
     return TableUnknown(reason, table)
 
 
-def syntax_unknown(title: str, statement: Statement, what: str, error: int = ErrorCode.ER_PARSE_ERROR) -> CannotBeKept:
+def syntax_unknown(
+    title: str, statement: Statement, what: str, error: int = ErrorCode.ER_PARSE_ERROR
+) -> Untranslatable:
     """Words or a function at which replicas would stop. title: of the replicas' server."""
     text = f"{title} does not support {what}: {shown(statement)}"
     return stop("statement_not_in_target", error, text, LOG_ROWS, "write the statement differently", SKIP)
 
 
-def statement_differs(title: str, statement: Statement, what: str) -> CannotBeKept:
+def statement_differs(title: str, statement: Statement, what: str) -> Untranslatable:
     """Replicas would silently run the statement with another result."""
     text = f"{title} handles {what} differently from the source: {shown(statement)}"
     return stop("statement_differs_in_target", 0, text, LOG_ROWS, SKIP)
 
 
-def collation_of_values_differs(title: str, statement: Statement, default: str, chosen: str) -> CannotBeKept:
+def collation_of_values_differs(title: str, statement: Statement, default: str, chosen: str) -> Untranslatable:
     """A value of utf8mb4 without a collation, where the view's choice for the source's default is not the target's default."""
     return stop(
         "statement_differs_in_target",
@@ -198,32 +200,32 @@ def collation_of_values_differs(title: str, statement: Statement, default: str, 
     )
 
 
-def not_parsed(statement: Statement, why: str) -> CannotBeKept:
+def not_parsed(statement: Statement, why: str) -> Untranslatable:
     """A statement that cannot be judged."""
     text = f"the statement cannot be judged, {why}: {shown(statement)}"
     return stop("statement_not_parsed", 0, text, "find out whether the replicas can run it", SKIP)
 
 
-def status_damaged(statement: Statement, why: str) -> CannotBeKept:
+def status_damaged(statement: Statement, why: str) -> Untranslatable:
     """The status variables of a statement cannot be read."""
     text = f"the status variables of this are damaged ({why}): {shown(statement)}"
     return stop("statement_not_parsed", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, VERIFY)
 
 
-def sql_mode_missing(title: str, statement: Statement, mode: str, effect: str = "") -> CannotBeKept:
+def sql_mode_missing(title: str, statement: Statement, mode: str, effect: str = "") -> Untranslatable:
     """A mode of the session that changes the statement's result. effect: how, as in "by which '' is NULL"."""
     effect = effect or "under which this ran"
     text = f"{title} has no sql_mode {mode}, {effect}: {shown(statement)}"
     return stop("sql_mode_not_in_target", 0, text, "remove it from sql_mode at the source", LOG_ROWS, SKIP)
 
 
-def status_variable_unknown(statement: Statement, code: int) -> CannotBeKept:
+def status_variable_unknown(statement: Statement, code: int) -> Untranslatable:
     """A status variable that no server is known to write: servers silently skip it and all that follows it."""
     text = f"status variable {code} of this is not known: {shown(statement)}"
     return stop("status_variable_unknown", 0, text, NEWER_RELAY, SKIP)
 
 
-def connection_flags_unknown(statement: Statement, flags: int) -> CannotBeKept:
+def connection_flags_unknown(statement: Statement, flags: int) -> Untranslatable:
     """Options of the connection that no MariaDB is known to write."""
     return stop(
         "status_variable_unknown",
@@ -234,7 +236,7 @@ def connection_flags_unknown(statement: Statement, flags: int) -> CannotBeKept:
     )
 
 
-def locale_missing(title: str, statement: Statement, number: int) -> CannotBeKept:
+def locale_missing(title: str, statement: Statement, number: int) -> Untranslatable:
     """Names of months and days that the replicas do not have."""
     text = f"{title} has no lc_time_names of number {number}: {shown(statement)}"
     return stop(
@@ -248,7 +250,7 @@ def locale_missing(title: str, statement: Statement, number: int) -> CannotBeKep
 
 def collation_missing(
     title: str, collation: str, *ways: str, error: int = UNKNOWN_COLLATION, needs: bytes = b""
-) -> CannotBeKept:
+) -> Untranslatable:
     """A collation that the replicas do not have, and that none replaces. needs: the statement that uses it."""
     text = f"{title} has no collation {collation}" + (
         f", which this needs: {shown(needs)}" if needs else " or one in its place"
@@ -256,14 +258,14 @@ def collation_missing(
     return stop("collation_not_in_target", error, text, *ways, SKIP)
 
 
-def collation_mapped_wrong(title: str, collation: str, chosen: str) -> CannotBeKept:
+def collation_mapped_wrong(title: str, collation: str, chosen: str) -> Untranslatable:
     """The view's `collations` name one that cannot replace it. chosen: which one, and why."""
     text = f"the view's `collations` replace {collation} by {chosen}"
     way = f"name one of {title} with the same character set, such as 45 (utf8mb4_general_ci) for utf8mb4, and rebuild the view"
     return stop("collation_not_in_target", UNKNOWN_COLLATION, text, way)
 
 
-def collation_name_unknown(title: str, what: str, way: str) -> CannotBeKept:
+def collation_name_unknown(title: str, what: str, way: str) -> Untranslatable:
     """A statement names a collation or a character set that no server is known to have. what: as in "the collation x"."""
     text = f"the statement names {what}, and which collation of {title} replaces it is unknown"
     return stop("collation_not_in_target", ErrorCode.ER_UNKNOWN_COLLATION, text, way, SKIP)

@@ -35,7 +35,7 @@ class StopReason(NamedTuple):
         return f"{text} {advice}".strip()
 
 
-class CannotBeKept(RelayError):
+class Untranslatable(RelayError):
     """The rules cannot translate the transaction so that replicas end with the source's data."""
 
     def __init__(self, reason: StopReason) -> None:
@@ -43,7 +43,7 @@ class CannotBeKept(RelayError):
         self.reason = reason
 
 
-class TableUnknown(CannotBeKept):
+class TableUnknown(Untranslatable):
     """A statement changes the table `table`, whose definition is not known; the source may still report it."""
 
     def __init__(self, reason: StopReason, table: TableName) -> None:
@@ -51,9 +51,9 @@ class TableUnknown(CannotBeKept):
         self.table = table
 
 
-def stop(name: str, error: int, text: str, *ways: str) -> CannotBeKept:
+def stop(name: str, error: int, text: str, *ways: str) -> Untranslatable:
     """Return the exception to raise. name, error, text: see StopReason; ways: the ways on, best first."""
-    return CannotBeKept(StopReason(name, text, error, "; ".join(ways)))
+    return Untranslatable(StopReason(name, text, error, "; ".join(ways)))
 
 
 def shown(statement: LoggedQuery | bytes | None) -> str:

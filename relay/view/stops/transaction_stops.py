@@ -13,7 +13,7 @@ from relay.view.stops.stop_reason import (
     SKIP,
     TO_INNODB,
     VERIFY,
-    CannotBeKept,
+    Untranslatable,
     named,
     shown,
     stop,
@@ -27,19 +27,19 @@ _NOTHING_LEFT_OUT: Final = (
 )
 
 
-def event_unsupported(kind: int, *ways: str, error: int = UNKNOWN_EVENT) -> CannotBeKept:
+def event_unsupported(kind: int, *ways: str, error: int = UNKNOWN_EVENT) -> Untranslatable:
     """An event that no replica of the view reads. kind: its type code."""
     text = f"no replica of this view reads events of type {event_type_name(kind)} ({kind})"
     return stop("event_unsupported", error, text, *ways or (SKIP.removeprefix("or "),))
 
 
-def event_not_in_target(kind: int, title: str) -> CannotBeKept:
+def event_not_in_target(kind: int, title: str) -> Untranslatable:
     """An event of a newer source that the target does not read and that is not optional."""
     text = f"{title} cannot read an event of type {event_type_name(kind)}"
     return stop("event_not_in_target", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, NEWER_RELAY, SKIP)
 
 
-def incident() -> CannotBeKept:
+def incident() -> Untranslatable:
     """The source reports that it lost something."""
     text = "the source wrote here that it lost changes (Incident event)"
     return stop(
@@ -50,37 +50,37 @@ def incident() -> CannotBeKept:
     )
 
 
-def malformed(why: str) -> CannotBeKept:
+def malformed(why: str) -> Untranslatable:
     """An event of the transaction cannot be read."""
     return stop("malformed_transaction", 0, why, VERIFY)
 
 
-def user_variable_cut(name: bytes) -> CannotBeKept:
+def user_variable_cut(name: bytes) -> Untranslatable:
     """A User_var event ends before its value."""
     text = f"the event of the user variable @{one_line(name, 80)} is cut"
     return stop("malformed_transaction", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, VERIFY)
 
 
-def group_damaged() -> CannotBeKept:
+def group_damaged() -> Untranslatable:
     """A transaction to whose events nothing can be added."""
     return malformed(
         "a GTID event is too short, or the status variables of a statement cannot be read: one exceeds their end"
     )
 
 
-def too_large(why: str, *ways: str) -> CannotBeKept:
+def too_large(why: str, *ways: str) -> Untranslatable:
     """More of a transaction would have to be in memory than a view allows."""
     look = ("where it mixes engines, " + TO_INNODB, "look at it with mysqlbinlog", SKIP)
     return stop("transaction_too_large", 0, f"the transaction cannot be taken apart: {why}", *ways or look)
 
 
-def row_event_too_large(table: TableName, most: int) -> CannotBeKept:
+def row_event_too_large(table: TableName, most: int) -> Untranslatable:
     """A row event that must be rewritten exceeds `most` bytes."""
     text = f"a row event of {named(table)} must be rewritten, and would exceed the {most} bytes that a view keeps in memory"
     return stop("transaction_too_large", 0, text, "look at the rows with mariadb-binlog", SKIP)
 
 
-def without_end(why: str, statement: LoggedQuery | None) -> CannotBeKept:
+def without_end(why: str, statement: LoggedQuery | None) -> Untranslatable:
     """The source crashed inside the transaction, and it or its replicas may have kept some of it."""
     return stop(
         "unfinished_transaction",
@@ -93,7 +93,7 @@ def without_end(why: str, statement: LoggedQuery | None) -> CannotBeKept:
     )
 
 
-def open_end(statement: str) -> CannotBeKept:
+def open_end(statement: str) -> Untranslatable:
     """A file ended inside a transaction, and the source continued without a restart."""
     return stop(
         "unfinished_transaction",
@@ -106,19 +106,19 @@ def open_end(statement: str) -> CannotBeKept:
     )
 
 
-def both_engines(statement: LoggedQuery | None, plain: list[TableName], others: list[TableName]) -> CannotBeKept:
+def both_engines(statement: LoggedQuery | None, plain: list[TableName], others: list[TableName]) -> Untranslatable:
     """One statement writes tables with and without transactions."""
     text = f"one statement changes {named(*plain)}, without transactions, and {named(*others)}, with them: {shown(statement)}"
     return stop("statement_mixes_engines", ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE, text, TO_INNODB, SKIP)
 
 
-def not_splittable() -> CannotBeKept:
+def not_splittable() -> Untranslatable:
     """A transaction with a GTID of the source would have to become several."""
     text = "the transaction has a GTID of the source, and would have to become several"
     return stop("transaction_not_splittable", ErrorCode.ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE, text, TO_INNODB, SKIP)
 
 
-def uncertain_rollback(why: str, statement: LoggedQuery | None) -> CannotBeKept:
+def uncertain_rollback(why: str, statement: LoggedQuery | None) -> Untranslatable:
     """What the source's tables kept of what was rolled back is not certain."""
     text = (
         f"a part of the transaction was rolled back, and what the source's tables kept of it is uncertain ({why}): "
@@ -127,7 +127,7 @@ def uncertain_rollback(why: str, statement: LoggedQuery | None) -> CannotBeKept:
     return stop("uncertain_rollback", 0, text, _KNOWN_ENGINES, SKIP)
 
 
-def nothing_kept() -> CannotBeKept:
+def nothing_kept() -> Untranslatable:
     """A transaction ends with ROLLBACK for no reason that is known."""
     return stop(
         "uncertain_rollback",
@@ -140,7 +140,7 @@ def nothing_kept() -> CannotBeKept:
     )
 
 
-def failed_partway(statement: LoggedQuery, tables: tuple[TableName, ...], why: str = "") -> CannotBeKept:
+def failed_partway(statement: LoggedQuery, tables: tuple[TableName, ...], why: str = "") -> Untranslatable:
     """A statement failed, and what it had done remained. tables: where; (): that is unknown, for the reason `why`."""
     kept = f"{named(*tables)}, without transactions at the source, kept what it had done before"
     if not tables:
@@ -149,7 +149,7 @@ def failed_partway(statement: LoggedQuery, tables: tuple[TableName, ...], why: s
     return stop("statement_failed_partway", 0, text, KEEP_ENGINES, SKIP)
 
 
-def xa_changes_plain_tables(statement: LoggedQuery | None, tables: list[TableName], error: int) -> CannotBeKept:
+def xa_changes_plain_tables(statement: LoggedQuery | None, tables: list[TableName], error: int) -> Untranslatable:
     """A prepared XA transaction changes what remains however it ends. tables: (): it defines a temporary table."""
     if not tables:
         what = "it creates or drops a temporary table, which the replica takes in no transaction"
@@ -164,7 +164,7 @@ def xa_changes_plain_tables(statement: LoggedQuery | None, tables: list[TableNam
     return stop("xa_without_transactions", error, text, way)
 
 
-def xa_prepared(xid: str, title: str) -> CannotBeKept:
+def xa_prepared(xid: str, title: str) -> Untranslatable:
     """An XA transaction is prepared in one transaction of the binlog and committed in another."""
     return stop(
         "xa_prepared_transaction",
@@ -175,7 +175,7 @@ def xa_prepared(xid: str, title: str) -> CannotBeKept:
     )
 
 
-def partial_updates(title: str) -> CannotBeKept:
+def partial_updates(title: str) -> Untranslatable:
     """Update events that contain changes of JSON values only."""
     text = f"rows whose JSON columns are logged as changes only (Partial_update_rows), which {title} cannot read"
     return stop(
@@ -187,13 +187,13 @@ def partial_updates(title: str) -> CannotBeKept:
     )
 
 
-def payload_unreadable(why: str, way: str) -> CannotBeKept:
+def payload_unreadable(why: str, way: str) -> Untranslatable:
     """A compressed transaction that cannot be unpacked."""
     text = f"the transaction is compressed and cannot be unpacked: {why}"
     return stop("compressed_transaction", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, way)
 
 
-def tagged_gtid(gtid: str, title: str) -> CannotBeKept:
+def tagged_gtid(gtid: str, title: str) -> Untranslatable:
     """A GTID with a tag, which the view must keep."""
     return stop(
         "tagged_gtid",
@@ -205,7 +205,7 @@ def tagged_gtid(gtid: str, title: str) -> CannotBeKept:
     )
 
 
-def mariadb_gtid_missing() -> CannotBeKept:
+def mariadb_gtid_missing() -> Untranslatable:
     """The server wrote no GTIDs."""
     return stop(
         "mariadb_gtid_missing",
@@ -215,7 +215,7 @@ def mariadb_gtid_missing() -> CannotBeKept:
     )
 
 
-def sequence_not_increasing(domain: int, sequence: int, last: int) -> CannotBeKept:
+def sequence_not_increasing(domain: int, sequence: int, last: int) -> Untranslatable:
     """Replicas would take the transaction for one that they have."""
     return stop(
         "sequence_not_increasing",
@@ -228,7 +228,7 @@ def sequence_not_increasing(domain: int, sequence: int, last: int) -> CannotBeKe
     )
 
 
-def sequence_too_large(domain: int, sequence: int) -> CannotBeKept:
+def sequence_too_large(domain: int, sequence: int) -> Untranslatable:
     """MySQL's numbers have 63 bits."""
     text = f"the sequence number {sequence} of domain {domain} is above what a GTID of MySQL may have"
     return stop(
@@ -240,7 +240,7 @@ def sequence_too_large(domain: int, sequence: int) -> CannotBeKept:
     )
 
 
-def commits_inside_transaction() -> CannotBeKept:
+def commits_inside_transaction() -> Untranslatable:
     """A statement that commits follows others of its transaction."""
     return stop(
         "statement_commits",

@@ -14,7 +14,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.views.view_copy import ViewCopy
 from relay.view.rules.group import GroupRules, SourceGroup
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from relay.view.translate.source_groups import ReadInto
 
 _PIECE_BYTES: Final = 1 << 20
@@ -90,7 +90,7 @@ class BeforeStart:
         """As where the view has it: the same is known behind it."""
         group = self._file.groups.group(start, stop)
         if start not in self._file.skips and not self._kernel.group_damaged:
-            with suppress(CannotBeKept):
+            with suppress(Untranslatable):
                 self._rules.plan(group)
                 return
         self._rules.skipped(group)

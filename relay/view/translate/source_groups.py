@@ -61,7 +61,7 @@ class GroupReader:
 
     def body(self, event: GroupEvent, most: int | None = None) -> bytes:
         """Behind the header, without the checksum. Raises: ArchiveDamaged where it is not what was looked at before; OSError;
-        CannotBeKept for one that is too long to be held.
+        Untranslatable for one that is too long to be held.
 
         What is made of it gets a checksum of its own: nobody could see later that it was changed in between. most: bytes of it that
         somebody only looks at; nothing is compared then.

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from protocol.sql.kind import Purpose, kind_of
 from relay.audit.readiness.check import Check
 from relay.audit.readiness.checks import ALL, found_in
 from relay.audit.readiness.events import CHECKS
@@ -12,10 +13,9 @@ from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_statements import is_account_statement
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.server_differences import EVENTS, password_hash
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.sql_verdicts.corpus import Said, kept_statements
 from tests.sql_verdicts.readers import HISTORY
 
@@ -37,11 +37,11 @@ def sample() -> list[Said]:
 def stop_of_view(statement: bytes) -> str:
     query = LoggedQuery(b"", statement, 7, 0, b"shop", MODE_AND_UTF8MB4, ".".join(map(str, SOURCE)))
     try:
-        if is_account_statement(statement):
+        if kind_of(statement).purpose is Purpose.ACCOUNTS:
             stop = password_hash(query, SOURCE, SETTINGS.target_version)
             return "" if stop is None else stop.reason.name
         define(query, SETTINGS)
-    except CannotBeKept as stopped:
+    except Untranslatable as stopped:
         return stopped.reason.name
     return ""
 

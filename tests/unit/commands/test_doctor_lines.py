@@ -13,14 +13,14 @@ import pytest
 from protocol.printable import printable
 from relay.commands.outcome import CommandFailed
 from relay.config import Config
-from relay.doctor.certificate_judgement import shown_certificate_line
+from relay.doctor.certificate_checks import shown_certificate_line
 from relay.doctor.doctor_command import replica_to_ask, shown_line, summary
 from relay.doctor.doctor_line import DoctorLine, is_worse
-from relay.doctor.machine_judgement import archive_rate, relay_pid, space_line, sync_verdict
+from relay.doctor.machine_checks import archive_rate, relay_pid, space_line, sync_verdict
 from relay.doctor.process_sockets import process_sockets
-from relay.doctor.retention_judgement import DiskRoom, retention_lines
+from relay.doctor.retention_checks import DiskRoom, retention_lines
 from relay.doctor.server_answers import ServerAnswers, clock_difference, privileges_in
-from relay.doctor.source_judgement import shown_bytes, source_lines
+from relay.doctor.source_checks import shown_bytes, source_lines
 from tests.support.certificates import Authority
 
 DAY_S = 86_400

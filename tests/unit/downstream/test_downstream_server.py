@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocol.auth.account import Account
+from protocol.binlog.encoded_events import patch_format_description, rotate_event
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import patch_format_description, rotate_event
 from protocol.errors import ErrorCode
 from protocol.position import Position
 from relay.archive.archive import Archive

@@ -10,8 +10,8 @@ import pymysql
 import pytest
 
 from protocol.auth.account import Account
+from protocol.binlog.encoded_events import rotate_event
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import rotate_event
 from protocol.errors import ErrorCode
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from protocol.binlog.made_events import gtid_list_event, heartbeat_event, heartbeat_v2_event
+from protocol.binlog.encoded_events import gtid_list_event, heartbeat_event, heartbeat_v2_event
 from protocol.errors import PositionRefused
 from protocol.gtid.block_index import BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from protocol.binlog.made_events import heartbeat_event
+from protocol.binlog.encoded_events import heartbeat_event
 from protocol.errors import PositionRefused
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition

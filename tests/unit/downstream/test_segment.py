@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from protocol.auth.account import Account
-from protocol.binlog.made_events import patch_format_description
+from protocol.binlog.encoded_events import patch_format_description
 from protocol.commands import BinlogDump, DumpFlag
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.statements import SourceFacts

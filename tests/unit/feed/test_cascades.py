@@ -12,9 +12,9 @@ import pyarrow as pa  # noqa: E402
 from protocol.sql.tables.source_table import Column, ForeignKey, Table, TableName  # noqa: E402
 from relay.feed.cascades import note_cascades  # noqa: E402
 from relay.feed.feed_batch import FeedBatch, TablePart  # noqa: E402
-from relay.feed.rows.feed_place import FeedPlace  # noqa: E402
+from relay.feed.rows.feed_place import FeedOffset  # noqa: E402
 
-START, CHANGED, END = (FeedPlace(1, 1, position) for position in (4, 200, 900))
+START, CHANGED, END = (FeedOffset(1, 1, position) for position in (4, 200, 900))
 PARENT, CHILD = ("shop", "parent"), ("shop", "child")
 
 
@@ -27,17 +27,17 @@ class Archive:
     operation: str = "delete"
     asked: list[str] = field(default_factory=list)
 
-    def names_at(self, _place: FeedPlace) -> list[TableName]:
+    def names_at(self, _place: FeedOffset) -> list[TableName]:
         return [PARENT]
 
-    def table(self, key: TableName, _at: FeedPlace, _upto: FeedPlace) -> Table | None:
+    def table(self, key: TableName, _at: FeedOffset, _upto: FeedOffset) -> Table | None:
         return self.child if key == CHILD else Table(*PARENT, foreign_keys=())
 
-    def changed_rows(self, _start: FeedPlace, _end: FeedPlace) -> Iterator[pa.Table]:
+    def changed_rows(self, _start: FeedOffset, _end: FeedOffset) -> Iterator[pa.Table]:
         row = {"file": "mysql-bin.000001", "transaction": CHANGED.position, "operation": self.operation}
         yield pa.Table.from_pylist([row])
 
-    def stale(self, **more: object) -> list[FeedPlace]:
+    def stale(self, **more: object) -> list[FeedOffset]:
         """Where `child` is stale from."""
         batch = FeedBatch(START, END, {PARENT: TablePart(PARENT)}, by_engine=self.by_engine)
         with duckdb.connect() as connection:
@@ -71,7 +71,7 @@ def test_a_table_that_has_none_is_not() -> None:
     ("by_engine", "stale"), [((), []), ((END,), []), ((CHANGED,), [CHANGED]), ((CHANGED, END), [CHANGED])]
 )
 def test_only_transactions_whose_foreign_keys_the_engine_carries_out_leave_something_out(
-    by_engine: tuple[FeedPlace, ...], stale: list[FeedPlace]
+    by_engine: tuple[FeedOffset, ...], stale: list[FeedOffset]
 ) -> None:
     assert Archive(None, frozenset(place.version for place in by_engine)).stale() == stale
 
@@ -88,15 +88,15 @@ class Rows(Archive):
     def __post_init__(self) -> None:
         self.child = Table(*CHILD, foreign_keys=(("fk", self.key),))
 
-    def table(self, key: TableName, _at: FeedPlace, _upto: FeedPlace) -> Table | None:
+    def table(self, key: TableName, _at: FeedOffset, _upto: FeedOffset) -> Table | None:
         extra = "STORED GENERATED" if self.computed else ""
         columns = (Column("n", "int(11)"), Column("id", "int(11)", extra=extra))
         return self.child if key == CHILD else Table(*PARENT, columns=columns, foreign_keys=())
 
-    def changed_tables(self, _start: FeedPlace, _end: FeedPlace) -> frozenset[TableName]:
+    def changed_tables(self, _start: FeedOffset, _end: FeedOffset) -> frozenset[TableName]:
         return frozenset(self.rows)
 
-    def rows_of(self, _start: FeedPlace, _end: FeedPlace, key: TableName) -> Iterator[pa.Table]:
+    def rows_of(self, _start: FeedOffset, _end: FeedOffset, key: TableName) -> Iterator[pa.Table]:
         for before, after in self.rows[key]:
             operation = "update" if before and after else "delete" if before else "insert"
             row = {

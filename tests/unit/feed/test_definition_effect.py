@@ -7,16 +7,16 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import AlterTable
 from protocol.sql.tables.source_table import Column
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_columns, lake_schema
 from relay.feed.statements.definition_effect import alteration
 from relay.feed.statements.kept_values import is_kept
-from relay.feed.statements.logged_changes import ALTERED, FedDefinition
+from relay.feed.statements.logged_changes import ALTERED, DdlChange
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.table_book import SourceTables
 
-PLACE = FeedPlace(1, 1, 4)
+PLACE = FeedOffset(1, 1, 4)
 MARIADB = "10.11.6-MariaDB-log"
 
 
@@ -33,7 +33,7 @@ def stop_of(columns: str, alter: str, *, zero: bool = True, **more: bool) -> str
     said = parse_ddl(f"ALTER TABLE t {alter}", "d", 0, MARIADB)
     apply_definition(state, said, DefiningSession())
     assert isinstance(said, AlterTable)
-    definition = FedDefinition(
+    definition = DdlChange(
         ("d", "t"), ALTERED, PLACE, PLACE, 4, 1, clauses=tuple(said.clauses), text=alter, **{"strict": True, **more}
     )
     lake = lake_schema(lake_columns(before, "here"), has_key=True)
@@ -226,10 +226,15 @@ def test_what_changes_without_an_error_is_not_followed_in_strict_modes_either(ol
 
 @pytest.mark.parametrize(
     "place",
-    [FeedPlace(1, 1, 4), FeedPlace(1, 999_999, 1 << 33), FeedPlace(2, 1, 4), FeedPlace(255, 2_097_151, (1 << 34) - 1)],
+    [
+        FeedOffset(1, 1, 4),
+        FeedOffset(1, 999_999, 1 << 33),
+        FeedOffset(2, 1, 4),
+        FeedOffset(255, 2_097_151, (1 << 34) - 1),
+    ],
 )
-def test_a_place_is_one_number_and_back(place: FeedPlace) -> None:
-    assert FeedPlace.of_version(place.version) == place
+def test_a_place_is_one_number_and_back(place: FeedOffset) -> None:
+    assert FeedOffset.of_version(place.version) == place
     assert 0 < place.version < 1 << 63
 
 
@@ -241,6 +246,6 @@ def test_places_sort_by_source_then_file_then_offset_as_numbers_and_as_places() 
         "mysql-bin.1000000:4",
         "g0002/a.000001:4",
     ]
-    places = [FeedPlace.of_text(name) for name in names]
+    places = [FeedOffset.of_text(name) for name in names]
     assert sorted(places) == places
     assert sorted(one.version for one in places) == [one.version for one in places]

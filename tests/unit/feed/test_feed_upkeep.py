@@ -15,13 +15,13 @@ import duckdb
 import pyarrow as pa
 
 from relay.feed.command.feed_command import first_kept_day
-from relay.feed.fed_table import CHANGE_COLUMNS
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
 from relay.feed.lake.lake_rows import plain_schema
 from relay.feed.lake.lake_table import NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
+from relay.feed.sink_table import CHANGE_COLUMNS
 
 FORMATS = ["delta", "iceberg"]
 ROWS = pa.schema([("id", pa.int32()), ("s", pa.string()), (SEQUENCE, pa.int64())])
@@ -33,8 +33,8 @@ def lake_of(format: str, directory: Path) -> Any:
     return IcebergLake(str(directory), None, {}, duckdb.connect())
 
 
-def at(position: int) -> FeedPlace:
-    return FeedPlace(1, 1, position)
+def at(position: int) -> FeedOffset:
+    return FeedOffset(1, 1, position)
 
 
 def change(sequence: int, day: int) -> dict[str, Any]:

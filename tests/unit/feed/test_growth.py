@@ -17,7 +17,7 @@ from relay.feed.command.growth import Growth, archive_growth, growth_section, ta
 from relay.feed.lake.delta_lake import DeltaLake
 from relay.feed.lake.iceberg_lake import IcebergLake
 from relay.feed.lake.lake_table import NewTable
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from tests.support.binlog_builder import BinlogBuilder
 
 NOW = datetime(2026, 5, 20, tzinfo=UTC)
@@ -66,11 +66,11 @@ def test_a_table_grows_by_what_its_newest_version_has_more_than_an_older_one(
     tmp_path: Path, lake_in: Callable[[Path], Any]
 ) -> None:
     lake = lake_in(tmp_path / "lake")
-    table = lake.create(NewTable("current", ("shop", "t"), ROWS, FeedPlace(1, 1, 4)))
-    table.append(pa.table({"id": [1], "s": ["one"]}, ROWS), FeedPlace(1, 1, 5))
+    table = lake.create(NewTable("current", ("shop", "t"), ROWS, FeedOffset(1, 1, 4)))
+    table.append(pa.table({"id": [1], "s": ["one"]}, ROWS), FeedOffset(1, 1, 5))
     first = table.facts()["bytes"]
     between = datetime.now(UTC)
-    table.append(pa.table({"id": [2], "s": ["two" * 1000]}, ROWS), FeedPlace(1, 1, 6))
+    table.append(pa.table({"id": [2], "s": ["two" * 1000]}, ROWS), FeedOffset(1, 1, 6))
     found = lake.open("current", "shop", "t")
     time, held = found.size_at(between)
     assert held == first > 0 and time <= between

@@ -8,7 +8,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from protocol.sql.tables.source_table import Column
 from relay.feed.rows.lake_columns import lake_column
-from relay.feed.rows.partial_images import default_value
+from relay.feed.rows.minimal_row_images import default_value
 from relay.feed.rows.stored_default import UNKNOWN
 
 

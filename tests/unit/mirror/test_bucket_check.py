@@ -15,7 +15,7 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import file_of, file_row
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.file_place import PlaceNote, Tier
+from relay.archive.storage.storage_location import LocationNote, Tier
 from relay.bucket_copy.checked_copy import WantedCopy
 from relay.bucket_copy.manifest_record import read_record
 from relay.bucket_copy.signed_object import Signer
@@ -184,7 +184,7 @@ def another_binlog(place: Path) -> None:
     file.digest = f"crc32:{crc32(plain):08x}"
     there = replace(note.place, stored_bytes=len(packed), digest=f"sha256:{sha256(packed).hexdigest()}")
     stored.write_bytes(packed)
-    forged = PlaceNote(there, file_row(file), note.gtids).encode()
+    forged = LocationNote(there, file_row(file), note.gtids).encode()
     noted.write_bytes(Signer(None).sign(noted.name, forged, UUID, 1))
 
 

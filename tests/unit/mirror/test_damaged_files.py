@@ -13,7 +13,7 @@ from relay.mirror.mirror import Mirror
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
-from relay.packing_process.packing_means import PackingMeans
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.mirrored_archive import bucket, copied, filled, mirror, picture
@@ -138,7 +138,9 @@ async def test_a_file_that_is_left_out_is_told_once_by_log_ledger_and_status(tmp
     archive = await filled(tmp_path)
     await digests_made(archive)
     sound = flip(archive.directory / FIRST)
-    mirrored = Mirror(archive, StoreOptions(f"file://{tmp_path}/bucket"), PackingMeans(), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(
+        archive, StoreOptions(f"file://{tmp_path}/bucket"), CompressionSettings(), ("relay-a", "token"), 0.01
+    )
     with capture_logs() as logs:
         mirrored.begin()
         while not (mirrored.status().left_out_files == 1 and mirrored.status().state == "following"):

@@ -9,11 +9,11 @@ from structlog.testing import capture_logs
 
 from relay.archive.archive import Archive
 from relay.archive_inspection.listing import read_ledger
-from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.bucket_copy.bucket_gaps import HolesWanted
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.mirror.mirror import Mirror
 from relay.object_store.store_options import StoreOptions
-from relay.packing_process.packing_means import PackingMeans
+from relay.packing_process.compression_settings import CompressionSettings
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
 from tests.support.mirrored_archive import bucket, copied, mirror, picture, restored
@@ -116,7 +116,7 @@ async def test_what_is_purged_before_it_was_copied_is_told_with_its_size(tmp_pat
     await append_files(archive, mysql_series(1, *INSIDES))
     size = sum(file.end for file in archive.current.files[:3])
     options = StoreOptions(f"file://{tmp_path}/bucket/x")
-    mirrored = Mirror(archive, options, PackingMeans(), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(archive, options, CompressionSettings(), ("relay-a", "token"), 0.01)
     (tmp_path / "bucket" / "x").rmdir()
     (tmp_path / "bucket" / "x").write_text("the bucket is away")
     assert mirrored.first_lacking() == (1, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.bucket_copy.bucket_holes import HolesWanted
+from relay.bucket_copy.bucket_gaps import HolesWanted
 from relay.bucket_copy.bucket_manifest import MANIFEST_KEY, read_manifest
 from relay.bucket_copy.checked_copy import WantedCopy
 from relay.bucket_copy.manifest_keeper import ManifestKeeper

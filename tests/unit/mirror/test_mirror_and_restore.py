@@ -27,8 +27,8 @@ from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedDamaged
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packer import ThreadPacker
-from relay.packing_process.packing_means import PackingMeans
 from tests.support.archive_filling import append_all
 from tests.support.binlog_comparison import check_relayed
 from tests.support.generation_filling import A, append_files, identity, mysql_series, two_generations
@@ -177,7 +177,9 @@ async def test_a_pass_that_fails_anywhere_leaves_no_hole_and_the_next_one_ends_i
         place = tmp_path / f"at{allowed}"
         store = Failing(StoreOptions(f"file://{place}/bucket"))
         store.left = allowed
-        one = MirrorPass(store, Ownership(store, "relay-a", archive.directory, 0.0), PackingMeans(), threading.Event())
+        one = MirrorPass(
+            store, Ownership(store, "relay-a", archive.directory, 0.0), CompressionSettings(), threading.Event()
+        )
         try:
             await asyncio.to_thread(one.run, picture(archive))
         except OSError:
@@ -291,7 +293,7 @@ async def test_what_is_copied_is_not_kept_in_memory_by_name(tmp_path: Path) -> N
 async def test_copying_gives_way_to_whoever_receives_and_serves(tmp_path: Path) -> None:
     archive = await filled(tmp_path)
     options = StoreOptions(f"file://{tmp_path}/bucket")
-    mirrored = Mirror(archive, options, PackingMeans(), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(archive, options, CompressionSettings(), ("relay-a", "token"), 0.01)
     seen = []
     run = mirrored._pass.run
 

@@ -16,9 +16,9 @@ from relay.mirror.sealed_copy import GIVES_WAY_S
 from relay.object_store.archive_object import Ownership
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.packing_process.packed_copy import CopyFiles, CopyOrder, CopyStopped, PackedCopy
 from relay.packing_process.packer import Packer, ProcessPacker, ThreadPacker
-from relay.packing_process.packing_means import PackingMeans
 from tests.support.mirrored_archive import bucket, copied, filled, picture, restored
 
 
@@ -43,7 +43,7 @@ class NotingPacker(ThreadPacker):
 
 def mirror_with(tmp_path: Path, archive: Archive, packer: Packer, stop: threading.Event) -> MirrorPass:
     ownership = Ownership(bucket(tmp_path), "relay-a", archive.directory, 0.0)
-    return MirrorPass(bucket(tmp_path), ownership, PackingMeans(packer), stop)
+    return MirrorPass(bucket(tmp_path), ownership, CompressionSettings(packer), stop)
 
 
 async def test_packing_gives_way_for_some_seconds_only_and_with_parts_not_at_all(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_process_packs_and_ends_with_the_mirror(tmp_path: Path) -> None:
 
     packer._start = noted  # type: ignore[method-assign]
     options = StoreOptions(f"file://{tmp_path}/bucket")
-    mirrored = Mirror(archive, options, PackingMeans(packer), ("relay-a", "token"), 0.01)
+    mirrored = Mirror(archive, options, CompressionSettings(packer), ("relay-a", "token"), 0.01)
     mirrored.begin()
     while mirrored.status().lag_bytes or mirrored.status().state != "following":
         await asyncio.sleep(0.01)

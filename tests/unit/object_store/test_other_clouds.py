@@ -15,7 +15,7 @@ from relay.object_store.object_errors import ObjectDamaged, ObjectMissing, Store
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.packing import PackOptions
-from relay.packing_process.packing_means import PackingMeans
+from relay.packing_process.compression_settings import CompressionSettings
 from relay.tiers.tier_mover import TierMover
 from relay.tiers.tier_rules import TierRules
 from tests.support.cloud_emulators import azure_emulator, google_emulator
@@ -100,7 +100,7 @@ async def test_a_mirror_s_copy_there_gives_the_archive_back(options: StoreOption
     store = ObjectStore(place(options, "mirror"))
     archive = await filled(tmp_path)
     ownership = Ownership(store, "relay-a", archive.directory, 0.0)
-    await copied(archive, MirrorPass(store, ownership, PackingMeans(keys=RING), store.stopping))
+    await copied(archive, MirrorPass(store, ownership, CompressionSettings(keys=RING), store.stopping))
     end = archive.current.end
     await archive.close()
     told = restore_archive(store, tmp_path / "again" / "source", RING, download=True)

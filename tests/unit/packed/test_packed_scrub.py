@@ -10,8 +10,8 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.storage_location import StorageLocation
 from relay.archive.write.options import ArchiveOptions
 from relay.archive_inspection.listing import read_ledger
 from relay.archive_inspection.scrub import Scrub
@@ -125,7 +125,7 @@ async def test_a_packed_file_without_its_end_or_at_all_is_damaged_as_a_whole(scr
     assert (place.file, place.boundary) == (SECOND, 0)
 
 
-def checked(scrubbed: Scrubbed, file: ArchivedFile, place: FilePlace, keys: KeyRing | None) -> list[str]:
+def checked(scrubbed: Scrubbed, file: ArchivedFile, place: StorageLocation, keys: KeyRing | None) -> list[str]:
     with StoredFile.open(FileLayer(), scrubbed.stored) as source:
         return [finding.text for finding in check_stored(source, file, place, keys, lambda offset: offset)]
 

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.retention.age_pace import AgePace
+from relay.retention.age_purge_rate import AgePurgeRate
 from relay.retention.file_times import held_files_of
 from relay.retention.retention_clock import BELIEVED_AFTER_S, RetentionClock
 
@@ -74,7 +74,7 @@ def test_a_file_is_never_older_than_the_one_before() -> None:
 
 
 def test_an_archive_is_emptied_by_age_in_a_tenth_of_the_time_that_it_kept() -> None:
-    pace, total, gone, seconds = AgePace(), 1000, 0.0, 0
+    pace, total, gone, seconds = AgePurgeRate(), 1000, 0.0, 0
     keep_for_s = 30 * DAY
     while gone < 0.9 * total:
         allowed = pace.allowance(total, keep_for_s, 600.0)
@@ -85,7 +85,7 @@ def test_an_archive_is_emptied_by_age_in_a_tenth_of_the_time_that_it_kept() -> N
 
 
 def test_a_file_that_is_more_than_was_allowed_is_paid_for() -> None:
-    pace = AgePace()
+    pace = AgePurgeRate()
     assert pace.allowance(1000, 36000.0, 0.0) == 100
     pace.used(500, 1000)
     assert pace.allowance(1000, 36000.0, 1000.0) == 0

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.source_table import Table
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
@@ -29,7 +29,7 @@ def run(tables: SourceTables, *statements: str) -> SourceTables:
         statement = parse_ddl(text, "d", 0, MYSQL)
         try:
             apply_definition(tables, statement, DefiningSession(1))
-        except NotSure:
+        except UnsupportedSyntax:
             forget_tables(tables, statement)
     return tables
 

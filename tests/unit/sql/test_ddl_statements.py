@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
@@ -202,7 +202,7 @@ def test_tables_are_renamed_one_after_the_other() -> None:
     ],
 )
 def test_what_is_not_all_understood_is_not_sure(statement: str) -> None:
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         parse_ddl(statement, "d", 0, MYSQL)
 
 
@@ -242,7 +242,7 @@ def known(*statements: str, thread: int = 1) -> set[str]:
         statement = parse_ddl(text, "d", 0, MARIADB)
         try:
             apply_definition(state, statement, DefiningSession(thread))
-        except NotSure:
+        except UnsupportedSyntax:
             forget_tables(state, statement)
     return {name for (_schema, name), _table in state.tables()}
 

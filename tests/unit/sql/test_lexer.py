@@ -6,11 +6,11 @@ import pytest
 
 from protocol.sql.byte_text import blank_of, byte_text, is_wide
 from protocol.sql.lexer import (
-    NotSure,
     ReadAs,
     SqlText,
     SqlToken,
     TokenKind,
+    UnsupportedSyntax,
     sql_text,
     sql_tokens,
     tokens_inside,
@@ -91,7 +91,7 @@ def test_double_quotes_are_names_with_ansi_quotes_and_strings_without() -> None:
 
 def test_a_backslash_is_only_that_with_no_backslash_escapes() -> None:
     assert read(r"'C:\' x", NO_BACKSLASH_ESCAPES) == ["C:\\", "x"]
-    with pytest.raises(NotSure, match="a quotation that does not end"):
+    with pytest.raises(UnsupportedSyntax, match="a quotation that does not end"):
         read(r"'C:\' x")
 
 
@@ -134,7 +134,7 @@ def test_comments_for_servers_are_read_as_the_server_reads_them(text: str, serve
     ids=lambda value: value[:20],
 )
 def test_what_a_server_may_read_otherwise_is_said_to_be_unsure(text: str, server: str, why: str) -> None:
-    with pytest.raises(NotSure, match=why):
+    with pytest.raises(UnsupportedSyntax, match=why):
         read(text, server=server)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.sql.lexer import NotSure, SqlToken, sql_tokens
+from protocol.sql.lexer import SqlToken, UnsupportedSyntax, sql_tokens
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import (
     AlterTable,
@@ -71,9 +71,9 @@ def test_who_asks_is_stopped_by_an_unknown_that_may_be_what_it_asks_for_and_by_n
     made = read("CREATE TABLE t (a NEWTYPE, b INT FOREIGN x (REFERENCES)) NEW 3")
     needs(made, "ENGINE", "TYPE", "REFERENCES")
     for word in ("FOREIGN", "NEWTYPE", "NEW"):
-        with pytest.raises(NotSure):
+        with pytest.raises(UnsupportedSyntax):
             needs(made, word)
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         needs_everything(made)
 
 
@@ -81,14 +81,14 @@ def test_a_query_that_fills_a_table_can_hide_no_option() -> None:
     made = read("CREATE TABLE t (a INT) SELECT type, engine FROM u")
     needs(made, "ENGINE", "TYPE")
     assert made.written.queried
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         needs_everything(made)
 
 
 def test_the_names_of_a_constraint_that_cannot_be_read_leave_the_rest_known() -> None:
     def refused(token: SqlToken) -> str:
         if token.text == "odd":
-            raise NotSure("a name that is not of its character set")
+            raise UnsupportedSyntax("a name that is not of its character set")
         return token.text
 
     text = "CREATE TABLE t (odd INT REFERENCES p (odd), KEY odd (a), b INT) ENGINE=x"
@@ -101,7 +101,7 @@ def test_the_names_of_a_constraint_that_cannot_be_read_leave_the_rest_known() ->
 
 
 def test_a_table_whose_name_cannot_be_read_is_no_definition() -> None:
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         read("CREATE TABLE 't' (a INT)")
 
 
@@ -112,7 +112,7 @@ def test_a_list_that_does_not_end_is_no_definition() -> None:
         "ALTER TABLE t NEW (",
         "ALTER TABLE t ADD (a INT",
     ):
-        with pytest.raises(NotSure):
+        with pytest.raises(UnsupportedSyntax):
             read(text)
 
 
@@ -202,7 +202,7 @@ def test_what_an_alter_drops_and_numbers_is_known() -> None:
 def test_under_another_grammar_everything_is_read_and_nothing_is_certain() -> None:
     made = read("CREATE TABLE t (a INT) ENGINE=x", sql_mode=1 << 9)
     assert made.engine == "x"
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         needs_everything(made)
 
 

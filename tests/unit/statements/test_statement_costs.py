@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.interpreter_holds import LIMIT_S, longest_hold
 from tests.support.statement_costs import READERS, CostlyText, measure, random_text
 
@@ -40,7 +40,7 @@ def test_no_reader_costs_more_a_byte_for_a_longer_text() -> None:
 )
 def test_a_statement_of_megabytes_lets_other_threads_run(text: bytes) -> None:
     def read() -> None:
-        with suppress(CannotBeKept):
+        with suppress(Untranslatable):
             READERS["view of 5.6.24-log innodb, writeset"](text)
 
     assert longest_hold(read) < LIMIT_S

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.storage.file_place import Tier, read_place
+from relay.archive.storage.storage_location import Tier, read_place
 from relay.archive_inspection.listing import read_ledger
 from relay.bucket_copy.mirror_errors import RestoreRefused
 from relay.config.sections import ArchiveSection

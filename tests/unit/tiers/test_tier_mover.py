@@ -15,8 +15,8 @@ import pytest
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.storage.file_place import PlaceNote, Tier, read_note
 from relay.archive.storage.files import CATALOG_NAME, Buffer, FileLayer
+from relay.archive.storage.storage_location import LocationNote, Tier, read_note
 from relay.archive_inspection.listing import rebuild_archive
 from relay.object_store.archive_object import ARCHIVE_KEY, Ownership
 from relay.object_store.object_store import ObjectStore
@@ -441,6 +441,6 @@ async def test_a_copy_of_a_relay_waits_in_silence_for_one_that_may_be_dead_and_i
 def test_a_note_that_nobody_here_has_written_is_none(changed: dict[str, object]) -> None:
     good: dict[str, object] = {"tier": "object", "stored_name": "mysql-bin.000001.zst", "stored_bytes": 9}
     good |= {"key_id": None, "digest": "sha256:00", "plain_bytes": 99}
-    assert PlaceNote.decode(json.dumps({"place": good}).encode()).place.plain_bytes == 99
+    assert LocationNote.decode(json.dumps({"place": good}).encode()).place.plain_bytes == 99
     with pytest.raises(ValueError, match=r"is no name|are none|is none"):
-        PlaceNote.decode(json.dumps({"place": {**good, **changed}}).encode())
+        LocationNote.decode(json.dumps({"place": {**good, **changed}}).encode())

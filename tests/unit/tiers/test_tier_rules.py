@@ -1,6 +1,6 @@
 """[archive.tiers]: which files move, by age and bytes."""
 
-from relay.archive.storage.file_place import Tier
+from relay.archive.storage.storage_location import Tier
 from relay.config.tiers_section import TiersSection
 from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.archive import Archive
-from relay.archive.storage.file_place import GONE_SUFFIX
+from relay.archive.storage.storage_location import GONE_SUFFIX
 from relay.archive_inspection.listing import read_ledger
 from relay.commands.outcome import CommandFailed
 from relay.config import load_config

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 KEY = "FOREIGN KEY (p) REFERENCES p (id)"
@@ -48,7 +48,7 @@ def made(text: str, version: str = "5.6.24-log", target: str = "mysql-8.4") -> s
 @pytest.mark.parametrize("target", ["mysql-8.0", "mysql-9.7"])
 @pytest.mark.parametrize("text", COMMENTED)
 def test_a_foreign_key_in_a_comment_stops_the_view(text: str, target: str) -> None:
-    with pytest.raises(CannotBeKept) as raised:
+    with pytest.raises(Untranslatable) as raised:
         made(text, target=target)
     assert raised.value.reason.name == "definition_not_parsed"
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from relay.view.inspect.stops_ahead import find_stops
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.inspect.dry_run_stops import find_stops
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import query_body
 from tests.support.memory_file import looked_at
@@ -32,7 +32,7 @@ def run(*definitions: Item, version: str = "5.6.24-log", **changes: object) -> R
 def stopped(rules: RuleRun, *items: Item) -> StopReason | None:
     try:
         rules.plan("BEGIN", *items, XID)
-    except CannotBeKept as raised:
+    except Untranslatable as raised:
         assert raised.reason.error == 0
         return raised.reason
     return None

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.sql.tables.source_table import CASCADE, RESTRICT, SET_NULL, ForeignKey
 from relay.source_tables.references import References
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.rule_groups import XID, Item, Other, RuleRun, Statement, settings
 
 NO_CHECKS = 1 << 26
@@ -25,7 +25,7 @@ def stopped(rules: RuleRun, *items: Item) -> StopReason | None:
     state = rules.rules.state()
     try:
         rules.plan("BEGIN", *items, XID)
-    except CannotBeKept as raised:
+    except Untranslatable as raised:
         assert rules.rules.state() == state
         assert raised.reason.error == 0
         return raised.reason
@@ -386,10 +386,10 @@ def test_what_is_part_of_a_transaction_of_any_kind_is_seen() -> None:
         (Other(33, bytes(25)), "BEGIN", REPLACE, XID),
         ("BEGIN", insert, "SAVEPOINT s", insert, REPLACE, XID),
     ):
-        with pytest.raises(CannotBeKept) as raised:
+        with pytest.raises(Untranslatable) as raised:
             run(P, C).plan(*group)
         assert raised.value.reason.name == "replace_in_parent_table"
-        with pytest.raises(CannotBeKept):
+        with pytest.raises(Untranslatable):
             run(P, C, gtids="keep").plan(*group)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 UNCHECKED = 1 << 26
@@ -72,7 +72,7 @@ def test_behind_a_column_all_of_it_goes_or_stays() -> None:
     ],
 )
 def test_where_nobody_knows_what_the_source_made_the_view_stops(text: str, checked: bool, target: str) -> None:
-    with pytest.raises(CannotBeKept) as raised:
+    with pytest.raises(Untranslatable) as raised:
         made(text, checked=checked, target=target)
     assert raised.value.reason.name == "definition_not_parsed"
 

@@ -9,11 +9,11 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import CHECKSUM_SIZE, HEADER
-from relay.view.rules import part_runs
+from relay.view.rules import sub_transactions
 from relay.view.rules.group import GroupRules, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.target_rules import TargetRules
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from relay.view.translate.source_groups import GroupReader
 from tests.support import target_groups
 from tests.support.event_stream import query_body
@@ -86,8 +86,8 @@ def test_of_what_was_rolled_back_the_same_is_kept_in_little_memory() -> None:
 
 
 def test_what_would_take_too_much_stops_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_runs, "MOST_TRANSACTIONS", 100)
-    with pytest.raises(CannotBeKept) as raised:
+    monkeypatch.setattr(sub_transactions, "MOST_TRANSACTIONS", 100)
+    with pytest.raises(Untranslatable) as raised:
         rules_with_tables().plan(group_of([BEGIN, *mixed(2), COMMIT]))
     assert raised.value.reason.name == "transaction_too_large"
     assert "engines" in raised.value.reason.advice

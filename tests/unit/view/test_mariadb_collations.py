@@ -12,7 +12,7 @@ from relay.view.rules.mariadb.status.source_collations import (
 )
 from relay.view.rules.mariadb.status.target_names import TARGET_NAMES, TARGET_NUMBERS
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 MYSQL_97 = TARGETS_BY_NAME["mysql-9.7"]
 DEFAULTS_OF_118 = {33: 2048, 35: 2560, 45: 2304, 54: 2816, 60: 3072}
@@ -20,7 +20,7 @@ ALL = MariadbCollations({}, MYSQL_97)
 
 
 def reason(make: object, *arguments: object) -> str:
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         make(*arguments)  # type: ignore[operator]
     assert stopped.value.reason.name == "collation_not_in_target"
     return stopped.value.reason.message
@@ -31,7 +31,7 @@ def test_every_number_is_given_one_of_the_same_character_set_or_stops() -> None:
     for number, source in SOURCE_COLLATIONS.items():
         try:
             given = ALL.number_of(number)
-        except CannotBeKept:
+        except Untranslatable:
             stops.add(source.name)
             assert source.is_nopad, source
             continue

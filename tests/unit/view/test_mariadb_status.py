@@ -12,7 +12,7 @@ from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation, TranslatedStatus
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 MYSQL_97 = TARGETS_BY_NAME["mysql-9.7"]
 INSERT = b"INSERT INTO t VALUES (1)"
@@ -54,7 +54,7 @@ def variables(status: bytes) -> dict[int, bytes]:
 
 
 def reason_of(status: bytes, text: bytes = INSERT, *, is_dml: bool = True) -> tuple[str, str]:
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         translated(status, text, is_dml=is_dml)
     return stopped.value.reason.name, stopped.value.reason.message
 
@@ -175,7 +175,7 @@ def test_whatever_the_source_writes_the_replicas_are_told_collations_that_they_h
 ) -> None:
     try:
         made = translated(block({4: collations(client, connection, server)}), is_dml=is_dml)
-    except CannotBeKept:
+    except Untranslatable:
         return
     assert all(0 < number <= 323 for number in struct.unpack("<HHH", variables(made.status)[4]))
 
@@ -262,7 +262,7 @@ def test_what_came_before_changes_no_answer(blocks: list[tuple[bytes, bool, byte
         for one in (statements, translation()):
             try:
                 results.append(one.translate(status, INSERT, is_dml=is_dml))
-            except CannotBeKept as stopped:
+            except Untranslatable as stopped:
                 results.append(stopped.reason)  # type: ignore[arg-type]
         assert results[0] == results[1]
 
@@ -277,7 +277,7 @@ def test_a_user_variable_has_a_collation_that_mysql_has() -> None:
     assert translate_user_variable(user_variable(2304), known) == user_variable(246)
     assert translation().user_variable(user_variable(2304)) == user_variable(246)
     assert translate_user_variable(user_variable(63), known) == user_variable(63)
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         translate_user_variable(user_variable(1032), known)
     assert stopped.value.reason.name == "collation_not_in_target"
 
@@ -291,6 +291,6 @@ def test_a_user_variable_that_is_cut_stops_the_view() -> None:
     whole = user_variable(2304, b"abc")
     known = MariadbCollations({}, MYSQL_97)
     for stop in range(len(whole) - 1):
-        with pytest.raises(CannotBeKept) as stopped:
+        with pytest.raises(Untranslatable) as stopped:
             translate_user_variable(whole[:stop], known)
         assert stopped.value.reason.name == "malformed_transaction"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from relay.view.inspect.stops_ahead import find_stops
+from relay.view.inspect.dry_run_stops import find_stops
 from relay.view.stops.view_stop import ViewStop, ViewStopped
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint

@@ -2,11 +2,11 @@
 
 import pytest
 
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.rule_groups import RuleRun, Statement, settings
 
 BIG5, SJIS, GBK, CP932, GB18030, LATIN1 = 1, 13, 28, 95, 248, 8
@@ -46,7 +46,7 @@ def test_a_string_ends_where_the_server_ends_it(collation: int, text: bytes, len
 
 
 def test_a_string_that_does_not_end_is_not_understood() -> None:
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         strings(b"INSERT INTO t VALUES ('\xc4\\')"[:-2], GBK)
 
 
@@ -57,7 +57,7 @@ def test_bytes_of_a_blob_stop_no_view() -> None:
     insert = Statement(b"INSERT INTO m VALUES ('\xc4')", client=GBK)
     try:
         made_of_it = rules.plan("BEGIN", Statement("INSERT INTO i VALUES (1)", client=GBK), insert, "ROLLBACK")
-    except CannotBeKept as error:
+    except Untranslatable as error:
         pytest.fail(str(error))
     assert [len(one) for one in made_of_it] == [3]
 
@@ -73,5 +73,5 @@ def test_a_product_in_front_of_a_comment_is_one() -> None:
 
 
 def test_a_comment_without_an_end_is_not_readable() -> None:
-    with pytest.raises(NotSure):
+    with pytest.raises(UnsupportedSyntax):
         words("SELECT 1 /* /*")

@@ -64,9 +64,9 @@ def test_it_is_kept_beside_the_view_and_damage_is_nothing(tmp_path: Path) -> Non
         (b"grant SELECT ON *.* TO x IDENTIFIED BY 'word'", "GRANT"),
         (b"SET PASSWORD FOR x = 'word'", "SET PASSWORD"),
         (b"DROP ROLE r", "DROP ROLE"),
-        (b"create or  replace user x identified by 'word'", "CREATE OR REPLACE USER"),
+        (b"create or  replace user x identified by 'word'", "CREATE USER"),
         (b"'word'", ""),
     ],
 )
 def test_of_a_statement_nothing_is_told_that_may_be_a_password(text: bytes, words: str) -> None:
-    assert first_words(text) == words
+    assert first_words(text, "10.11.6-MariaDB") == words

@@ -9,7 +9,7 @@ from protocol.wire import lenenc_int
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.mariadb_table import (
     INT,
     known_tables,
@@ -30,7 +30,7 @@ CHARSETS = {8: "latin1", 45: "utf8mb4", 63: "binary", 255: "utf8mb4"}
 def mapped(collation: int) -> int:
     """As of a view: uca1400_ai_ci becomes 0900_ai_ci, 9999 nothing."""
     if collation == 9999:
-        raise CannotBeKept(StopReason("collation_not_in_target", "", 0, ""))
+        raise Untranslatable(StopReason("collation_not_in_target", "", 0, ""))
     return 255 if collation == 2304 else collation
 
 

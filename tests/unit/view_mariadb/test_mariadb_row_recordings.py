@@ -13,7 +13,7 @@ from protocol.sql.tables.source_table import Column, Table
 from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.rows.row_images import ROW_EVENTS
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.kernel_builds import KernelBuild, builds
 from tests.support.kernel_columns import Values, changed_rows
 from tests.support.mysql_rows import as_mysql, mariadb_events
@@ -84,7 +84,7 @@ def test_rows_that_are_cut_anywhere_stop_by_name_or_are_fewer(name: str) -> None
             for size in range(len(event.body)):
                 try:
                     converted[event.body[:6]].rows(event.type, event.body[:size])
-                except CannotBeKept as stopped:
+                except Untranslatable as stopped:
                     assert stopped.reason.name == "malformed_transaction"
 
 

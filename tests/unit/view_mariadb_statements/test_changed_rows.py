@@ -4,11 +4,12 @@ from uuid import UUID
 
 import pytest
 
+from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.tables.source_table import Column, Key, Table
 from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
 from relay.view.rules.settings import ViewSettings
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.mariadb_statements import MARIADB_10
 
 DIFFERS = "statement_differs_in_target"
@@ -31,12 +32,12 @@ def parts(*statements: str, plain: tuple[str, ...] = ()) -> MariadbParts:
 def run(made: MariadbParts, text: str, collation: int = 45, flags: int = 0) -> list[bytes]:
     raw = text.encode()
     status = b"\0" + flags.to_bytes(4, "little") + b"\x04" + collation.to_bytes(2, "little") * 3
-    told = made.statuses.translate(status, raw, is_dml=made.statements.is_dml(raw))
+    told = made.statuses.translate(status, raw, is_dml=kind_of(raw).purpose is Purpose.ROWS)
     return made.statements.translate(raw, StatementPlace(b"shop", told, 0, 7, MARIADB_10, False, False, False))
 
 
 def stop(made: MariadbParts, text: str, collation: int = 45) -> StopReason:
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         run(made, text, collation)
     return stopped.value.reason
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from relay.view.rules.mariadb.statement_translation import is_dml
 from tests.support.mariadb_statements import MARIADB_11, ToldTables, stop_of, told, translated, translation_of
 
 DEFINITION, STATEMENT, DIFFERS, CHANGES, UNREADABLE, UNKNOWN = (
@@ -156,11 +155,6 @@ def test_a_program_is_kept_whose_functions_are_missing_and_that_is_told() -> Non
         "the function md5, which MySQL 9.7 does not have",
     )
     assert translation_of("CREATE PROCEDURE p() SELECT md5(2)", target=(8, 4)).reports == ()
-
-
-def test_what_changes_rows_is_known_by_its_first_word() -> None:
-    assert is_dml(b"/* c */ INSERT INTO t VALUES (1)") and is_dml(b"LOAD DATA INFILE 'x'") and is_dml(b"(SELECT 1)")
-    assert not is_dml(b"CREATE TABLE t (a INT)") and not is_dml(b"") and not is_dml(b"/*M! INSERT */ x")
 
 
 GENERATED = "CREATE TABLE t (id INT, d DECIMAL(9,2), x VARCHAR(9), c DATETIME, n DATETIME(6), g {})"

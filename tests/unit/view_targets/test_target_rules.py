@@ -16,7 +16,7 @@ from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.rules.targets.unpacked_payload import MOST_BYTES
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.target_groups import (
     ANONYMOUS,
     BEGIN,
@@ -135,7 +135,7 @@ def test_a_type_that_the_target_does_not_have_is_named_with_its_table(
 ) -> None:
     for target in targets:
         # of a source that is newer than any
-        with pytest.raises(CannotBeKept) as stopped:
+        with pytest.raises(Untranslatable) as stopped:
             plan(TargetRules(settings(target)), BEGIN, table_map(3, kind, name=b"docs"), rows(), XID, version="10.1.0")
         reason = stopped.value.reason
         assert reason.name == "column_type_not_in_target"
@@ -412,7 +412,7 @@ class Recorder:
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         self.seen.append([Event(event.type, group.body(event)) for event in group.events])
         if any(b"stop" in event.body for event in self.seen[-1]):
-            raise CannotBeKept(stop_of(Event(77, b"")))
+            raise Untranslatable(stop_of(Event(77, b"")))
         return [OutGroup([Copy(event.offset, event.offset + event.length)], "new") for event in group.events]
 
     def skipped(self, group: SourceGroup) -> None:
@@ -453,7 +453,7 @@ def test_what_they_copy_is_the_sources_where_nothing_changed() -> None:
 
 def test_they_have_learned_nothing_where_the_second_of_two_stops() -> None:
     recorder = Recorder()
-    with pytest.raises(CannotBeKept):
+    with pytest.raises(Untranslatable):
         plan(TargetRules(settings(), recorder), ANONYMOUS, BEGIN, CREATED, Event(EventType.ROWS_QUERY, b"stop"), XID)
     assert recorder.told == ["restored 00"]
 

@@ -10,7 +10,7 @@ from protocol.binlog.status_variables import decode_status
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.target_rules import TargetRules
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 from tests.support.target_groups import (
     STRICT,
     mode_made,
@@ -530,7 +530,7 @@ NO_FRACTIONS = [
 @pytest.mark.parametrize("text", FRACTIONS)
 def test_5_5_cuts_fractions_that_later_versions_round(version: str, text: str) -> None:
     event = statement(text, collations=(33, 33, 33), default=None)
-    with pytest.raises(CannotBeKept) as stopped:
+    with pytest.raises(Untranslatable) as stopped:
         plan(TargetRules(settings("mysql-5.5")), event, version=version)
     assert stopped.value.reason.name == "statement_differs_in_target"
     assert query_made(event, "mysql-5.6", collations={255: 45}).text.decode() == text
@@ -629,7 +629,7 @@ def test_what_a_target_has_is_kept_and_names_that_a_source_had_no_function_of_ar
     assert stop_of(statement(vector), target="mysql-8.4").error == 1305
     event = statement("UPDATE t SET a = UUID_TO_BIN(b)", collations=(33, 33, 33), default=None)
     assert plan(TargetRules(settings("mysql-5.6")), event, version="5.7.44-log")
-    with pytest.raises(CannotBeKept):
+    with pytest.raises(Untranslatable):
         plan(TargetRules(settings("mysql-5.6")), event, version="8.0.11")
 
 

@@ -1,8 +1,6 @@
 """The parts of one view's rules, made for its settings."""
 
-import re
-from typing import Final
-
+from protocol.sql.kind import kind_of
 from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, StatusMade
@@ -10,15 +8,13 @@ from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
-from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
+from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
-
-_ACTION: Final = re.compile(rb"\s*+(GRANT|REVOKE|[A-Z]++(?>(?:\s++OR\s++REPLACE)?)\s++[A-Z]++)", re.IGNORECASE)
 
 
 class StatementsOfView:
@@ -30,10 +26,6 @@ class StatementsOfView:
         self._collations = collations
         self.left_out: list[tuple[str, str]] = []
         """See Statements."""
-
-    def is_dml(self, text: bytes) -> bool:
-        """See Statements."""
-        return is_dml(text)
 
     def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
         """See Statements."""
@@ -66,7 +58,7 @@ class StatementsOfView:
         )
         learn_definition(self._tables, told)
         if made.left_out in (ACCOUNT, SEQUENCE):
-            self.left_out.append((made.left_out, first_words(text)))
+            self.left_out.append((made.left_out, first_words(text, place.server_version)))
         self.left_out += [(PART, report) for report in made.reports]
         return list(made.texts)
 
@@ -77,10 +69,10 @@ class StatementsOfView:
         return moved and LoggedQuery(b"", b"", 0, 0, b"", status, "").foreign_key_checks
 
 
-def first_words(text: bytes) -> str:
+def first_words(text: bytes, server_version: str) -> str:
     """What a statement does, CREATE USER or GRANT; nothing of what it does it with: there may be a password."""
-    found = _ACTION.match(text)
-    return " ".join(found[1].decode().upper().split()) if found is not None else ""
+    kind = kind_of(text, server_version)
+    return f"{kind.verb} {kind.thing}".strip()
 
 
 class StatusesOfView:

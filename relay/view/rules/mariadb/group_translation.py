@@ -26,9 +26,10 @@ from protocol.kernel.codes import (
     XA_PREPARE_EVENT,
     XID_EVENT,
 )
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.kind import Purpose
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
-from relay.view.rules.group_parts import PartKind, control_of
+from relay.view.rules.group_parts import PartKind, control_part
 from relay.view.rules.mariadb.left_out import SEQUENCE
 from relay.view.rules.mariadb.opened_event import (
     PACKED_ROWS,
@@ -73,7 +74,7 @@ class _KeptRows(NamedTuple):
 
 
 class GroupTranslation:
-    """What becomes of the group that `gtid` heads. Raises of its methods: CannotBeKept, Malformed, Truncated."""
+    """What becomes of the group that `gtid` heads. Raises of its methods: Untranslatable, Malformed, Truncated."""
 
     def __init__(self, group: SourceGroup, gtid: MariadbGtid, parts: MariadbParts) -> None:
         self._group = group
@@ -136,7 +137,7 @@ class GroupTranslation:
             self._take_query(event)
         elif kind == ANNOTATE_ROWS_EVENT:
             text = self._group.body(event)
-            self._may_replace = may_replace(text)
+            self._may_replace = may_replace(text, self._group.server_version)
             body = bytes((min(_ONE_BYTE, len(text)),)) + text
             self._annotation = New(ROWS_QUERY_EVENT, _IGNORABLE, event.timestamp, event.server_id, body)
         elif kind == TABLE_MAP_EVENT:
@@ -257,7 +258,7 @@ class GroupTranslation:
         if kind == QUERY_COMPRESSED_EVENT:
             kind, body = QUERY_EVENT, opened_query(body, max(group.post_lengths[QUERY_EVENT], QUERY_POST))
         query = read_logged_query(kind, body, group.post_lengths, group.server_version)
-        part, name = (PartKind.STATEMENT, b"") if query.is_load else control_of(query.raw)
+        part, name = (PartKind.STATEMENT, b"") if query.is_load else control_part(query)
         if part is PartKind.ROLLBACK and not self._gtid.is_standalone:
             self._undo(event)
             return
@@ -281,7 +282,7 @@ class GroupTranslation:
 
     def _add_statement(self, event: GroupEvent, body: bytes, query: LoggedQuery, *, is_control: bool) -> None:
         statements = self._parts.statements
-        is_dml = query.is_load or statements.is_dml(query.raw)
+        is_dml = query.is_load or query.kind.purpose in (Purpose.ROWS, Purpose.UNSURE)
         self.changes_by_statement = self.changes_by_statement or is_dml
         status = self._parts.statuses.translate(query.status, query.raw, is_dml=is_dml)
         place = StatementPlace(
@@ -317,13 +318,13 @@ class GroupTranslation:
 
     def _rows_follow(self, event: GroupEvent, query: LoggedQuery) -> bool:
         """Whether rows stand behind a definition in its transaction, or would if there were any: of CREATE TABLE … SELECT."""
-        if self._gtid.is_standalone or query.is_load or query.first_word != "CREATE":
+        if self._gtid.is_standalone or query.is_load or query.kind.verb != "CREATE":
             return False
         if any(one.type == TABLE_MAP_EVENT and one.offset > event.offset for one in self._group.events):
             return True
         try:
             words = {token.upper for token in query.tokens if token.kind is TokenKind.WORD}
-        except NotSure:
+        except UnsupportedSyntax:
             return False
         return bool(self._gtid.flags & DDL) and not words & _NO_ROWS_FOLLOW
 

@@ -9,7 +9,7 @@ from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.view.rules.group import GivenGtid, OutGroup, SourceGroup
-from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
+from relay.view.rules.mariadb.assigned_gtids import AssignedGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
@@ -17,7 +17,7 @@ from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import source_stops, transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 _BETWEEN_GROUPS: Final = frozenset((
     EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.START_ENCRYPTION, EventType.FORMAT_DESCRIPTION, EventType.ROTATE,
@@ -31,7 +31,7 @@ class MariadbRules:
     def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
         self._settings = settings
         self._parts = parts
-        self.given = GivenGtids(settings.uuid)
+        self.given = AssignedGtids(settings.uuid)
         self.first_statement: int | None = None
         """Where in the file the first group begins of which replicas run statements that change rows; None: there was none yet."""
         self._server_version = ""
@@ -85,11 +85,11 @@ class MariadbRules:
 
     def behind_source(self, state: bytes) -> bytes:
         """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
-        tables, of which the other's binlogs tell anew. Raises: CannotBeKept where rows may then be taken for others."""
+        tables, of which the other's binlogs tell anew. Raises: Untranslatable where rows may then be taken for others."""
         self.restore(state)
         table = self._parts.tables.told_by_definition
         if table:
-            raise CannotBeKept(source_stops.definition_of_former_source(table))
+            raise Untranslatable(source_stops.definition_of_former_source(table))
         return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())
 
     def source_started(self) -> None:
@@ -127,7 +127,7 @@ class MariadbRules:
         """What a Table_map with this body becomes where its rows stay as they are; None: groups with it are for `plan`."""
         try:
             conversion = self._parts.tables.convert_map(body, self._server_version)
-        except (CannotBeKept, ProtocolError):
+        except (Untranslatable, ProtocolError):
             return None
         return conversion.map_body if conversion.rows_are_same else None
 
@@ -142,7 +142,7 @@ class MariadbRules:
         tables.begin()
         try:
             made = self._plan(group)
-        except CannotBeKept:
+        except Untranslatable:
             tables.take_back()
             raise
         except ProtocolError as error:
@@ -187,9 +187,9 @@ class MariadbRules:
         self._left_out = None
         try:
             gtid, body = _head(group)
-        except (CannotBeKept, ProtocolError):
+        except (Untranslatable, ProtocolError):
             return
-        with suppress(CannotBeKept):
+        with suppress(Untranslatable):
             self.given.check(gtid.domain_id, gtid.sequence_number)
             self._left_out = self._numbered(gtid, [OutGroup(())])[0].number
         if gtid.xid is not None and gtid.flags & PREPARED_XA:
@@ -197,7 +197,7 @@ class MariadbRules:
         elif gtid.xid is not None:
             self._left_out_xa.ended(str(gtid.xid).encode())
         if not says_alters_nothing(body):
-            with suppress(CannotBeKept, ProtocolError):
+            with suppress(Untranslatable, ProtocolError):
                 GroupTranslation(group, gtid, self._parts).learn()
 
     def left_out(self, empty: OutGroup) -> list[OutGroup]:
@@ -216,7 +216,7 @@ def _taken(state: bytes) -> tuple[bytes, bytes]:
 
 
 def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:
-    """What the Gtid event says, and its body. Raises: CannotBeKept; Truncated."""
+    """What the Gtid event says, and its body. Raises: Untranslatable; Truncated."""
     first = next(iter(group.events))
     if first.type == EventType.INCIDENT:
         raise transaction_stops.incident()

@@ -28,7 +28,7 @@ _V1_POST: Final = 8
 
 
 def opened_rows(kind: int, body: bytes) -> tuple[int, bytes]:
-    """Type and body of an event with rows, its rows unpacked. Raises: Truncated, Malformed; CannotBeKept where it is too large."""
+    """Type and body of an event with rows, its rows unpacked. Raises: Truncated, Malformed; Untranslatable where it is too large."""
     if kind not in PACKED_ROWS:
         return kind, body
     at = _rows_at(kind, body)
@@ -47,7 +47,7 @@ def as_version_2(kind: int, body: bytes) -> tuple[int, bytes]:
 def opened_query(body: bytes, post: int) -> bytes:
     """The body of a Query, from that of a Query_compressed: the text behind the schema is packed. post: bytes of its fixed part.
 
-    Raises: Truncated, Malformed; CannotBeKept.
+    Raises: Truncated, Malformed; Untranslatable.
     """
     at = text_at(body, post)
     return body[:at] + _unpacked(body[at:], MOST_OF_TEXT)

@@ -23,7 +23,7 @@ class TableConversion(Protocol):
         """Whether the rows are MySQL's already, but for their version."""
 
     def rows(self, event_type: int, body: bytes) -> tuple[int, bytes]:
-        """Type and body of an event with rows of this table, version 1 or 2, not packed; made version 2. Raises: CannotBeKept."""
+        """Type and body of an event with rows of this table, version 1 or 2, not packed; made version 2. Raises: Untranslatable."""
 
 
 class Tables(Protocol):
@@ -43,7 +43,7 @@ class Tables(Protocol):
         """Nothing was learned since `begin`."""
 
     def convert_map(self, body: bytes, server_version: str) -> TableConversion:
-        """body: of a Table_map event. Raises: CannotBeKept."""
+        """body: of a Table_map event. Raises: Untranslatable."""
 
     @property
     def told_by_definition(self) -> str:
@@ -98,10 +98,10 @@ class Statuses(Protocol):
     """Translates status variables, and user variables."""
 
     def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> StatusMade:
-        """status: of a Query or Execute_load_query. Raises: CannotBeKept."""
+        """status: of a Query or Execute_load_query. Raises: Untranslatable."""
 
     def user_variable(self, body: bytes) -> bytes:
-        """body: of a User_var event. Raises: CannotBeKept."""
+        """body: of a User_var event. Raises: Untranslatable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,8 @@ class Statements(Protocol):
 
     left_out: list[tuple[str, str]]
 
-    def is_dml(self, text: bytes) -> bool:
-        """Whether it changes rows."""
-
     def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
-        """What it becomes: several texts, of which all but the last commit; none: it is left out. Raises: CannotBeKept."""
+        """What it becomes: several texts, of which all but the last commit; none: it is left out. Raises: Untranslatable."""
 
 
 class MariadbParts(NamedTuple):

@@ -1,14 +1,13 @@
 """A statement of MariaDB as MySQL understands it: one text, several, none, or a stop with its reason."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.sql.edits import edited
-from protocol.sql.gaps import LINE_COMMENT_BYTES
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import CreateTable, Statement
@@ -32,14 +31,8 @@ from relay.view.stops import definition_stops, statement_stops
 ACCOUNT: Final = "account"
 SEQUENCE: Final = "sequence"
 NOTHING: Final = "nothing"
-_TRANSACTION: Final = re.compile(
-    rb"\s*+(?:BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|START\s++TRANSACTION)(?![\w$])(?!\s++NOT\s)", re.IGNORECASE
-)
 _DML: Final = frozenset(
     ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "WITH", "CALL", "DO", "SELECT", "(", "VALUES", "IMPORT")
-)
-_FIRST_WORD: Final = re.compile(
-    rb"(?>(?:\s++|/\*(?![!M+])(?>(?:[^*]++|\*(?!/))*)\*/|" + LINE_COMMENT_BYTES + rb"|\()*)([A-Za-z]++)"
 )
 _MAINTENANCE: Final = frozenset(("ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE"))
 _TARGET_VERSION: Final = "{}.{}.0"
@@ -71,22 +64,16 @@ def translate_statement(
     text: bytes, context: StatementContext, known: TablesAtSource | None = None
 ) -> StatementTranslation:
     """What becomes of the text of a Query or Execute_load_query event. A text of which nothing has to be changed comes back byte for
-    byte. Raises: CannotBeKept."""
-    if _TRANSACTION.match(text):
+    byte. Raises: Untranslatable."""
+    if kind_of(text, context.server_version).purpose is Purpose.CONTROL:
         return StatementTranslation((text,))
     query = context.query(text)
     try:
         opened = opened_text(query)
         words = EditableStatement(context.query(opened.raw), context)
         return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         raise statement_stops.not_parsed(context.query(text), str(error)) from error
-
-
-def is_dml(text: bytes) -> bool:
-    """Whether it changes rows, by its first word; what cannot be told is not."""
-    found = _FIRST_WORD.match(text)
-    return found is not None and found[1].upper().decode() in _DML
 
 
 class _Translation:
@@ -108,7 +95,7 @@ class _Translation:
         self._defines = False
 
     def made(self) -> StatementTranslation:
-        """The translation. Raises: NotSure, CannotBeKept."""
+        """The translation. Raises: UnsupportedSyntax, Untranslatable."""
         self._statement()
         words = self._words
         texts: tuple[bytes, ...] = ()
@@ -143,7 +130,7 @@ class _Translation:
             text = replace(context.query(raw), server_version=server_version).text
             mode = context.sql_mode & (ANSI_QUOTES | NO_BACKSLASH_ESCAPES | 1)
             return parse_ddl(text, context.schema.decode("utf-8", "backslashreplace"), mode, server_version, collations)
-        except NotSure:
+        except UnsupportedSyntax:
             return None
 
     def _statement(self) -> None:
@@ -182,7 +169,7 @@ class _Translation:
         elif words.ended:
             return
         else:
-            raise NotSure(f"{words.peek().text} begins no statement that is known")
+            raise UnsupportedSyntax(f"{words.peek().text} begins no statement that is known")
 
     def _prefix(self) -> None:
         """SET STATEMENT variable = value FOR: the event says under what the statement ran."""
@@ -242,7 +229,7 @@ class _Translation:
             if not object_statements.create_index(words, self._known):
                 self._nothing()
         elif word == "SERVER":
-            raise NotSure("servers for federated tables")
+            raise UnsupportedSyntax("servers for federated tables")
         else:
             self._create_program((at, at + 2) if replaces else None)
 
@@ -250,7 +237,7 @@ class _Translation:
         words = self._words
         kind = object_statements.skip_to_program(words)
         if not kind:
-            raise NotSure(f"CREATE {words.peek().text}")
+            raise UnsupportedSyntax(f"CREATE {words.peek().text}")
         start = words.at + 1
         if replaces is not None and kind != "VIEW":
             stop = start + 1
@@ -277,7 +264,7 @@ class _Translation:
             words.expect("ON")
             table = words.table_name()
             if words.at_word(words.at) == ".":
-                raise NotSure("the table of a trigger")
+                raise UnsupportedSyntax("the table of a trigger")
         body = words.at
         words.at = at
         named = named_words(words, body, words.end, schema, is_program=True)
@@ -372,7 +359,7 @@ class _Translation:
 
     def _check_grammar(self) -> None:
         if self._words.context.sql_mode & ORACLE:
-            raise NotSure("types have other meanings under sql_mode=ORACLE")
+            raise UnsupportedSyntax("types have other meanings under sql_mode=ORACLE")
 
     # ---- ALTER ----
 
@@ -394,7 +381,7 @@ class _Translation:
         elif words.accept("DATABASE") or words.accept("SCHEMA"):
             self._defines = True
             if words.word() == "UPGRADE" or words.word(1) == "UPGRADE":
-                raise NotSure("a database that is upgraded")
+                raise UnsupportedSyntax("a database that is upgraded")
             if words.word() not in ("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT"):
                 words.name()
             object_statements.database(words)
@@ -403,7 +390,7 @@ class _Translation:
         else:
             kind = object_statements.skip_to_program(words)
             if not kind or kind == "PACKAGE":
-                raise NotSure(f"ALTER {words.peek().text}")
+                raise UnsupportedSyntax(f"ALTER {words.peek().text}")
             read_expressions(words, words.at + 1, words.end)
 
     def _says_charset(self) -> bool:
@@ -469,7 +456,7 @@ class _Translation:
             self._drop_named(word)
             words.accept("RESTRICT") or words.accept("CASCADE")
             if not words.ended:
-                raise NotSure(f"{words.peek().text} behind what is dropped")
+                raise UnsupportedSyntax(f"{words.peek().text} behind what is dropped")
         elif word == "INDEX":
             self._defines = True
             if not object_statements.drop_index(words, self._known):
@@ -477,7 +464,7 @@ class _Translation:
         elif word == "PACKAGE":
             self._nothing()
         else:
-            raise NotSure(f"DROP {words.peek().text}")
+            raise UnsupportedSyntax(f"DROP {words.peek().text}")
 
     def _drop_named(self, kind: str) -> None:
         words = self._words
@@ -496,7 +483,7 @@ class _Translation:
             self._left_out = ACCOUNT
             return
         if not (words.accept("TABLE") or words.accept("TABLES")):
-            raise NotSure(f"RENAME {words.peek().text}")
+            raise UnsupportedSyntax(f"RENAME {words.peek().text}")
         self._defines = True
         kept, sequences = object_statements.rename_tables(words, self._known)
         self._dropped += [old for old, _new in sequences]
@@ -512,7 +499,7 @@ class _Translation:
         if following in ("PASSWORD", "ROLE") or (following == "DEFAULT" and words.word(2) == "ROLE"):
             self._left_out = ACCOUNT
         else:
-            raise NotSure("a setting")
+            raise UnsupportedSyntax("a setting")
 
     def _maintenance(self) -> None:
         words = self._words

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from protocol.sql.edits import TextEdit
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import Action, CheckClause, ElementList, needs
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.removed_words import removed_words
@@ -25,7 +25,7 @@ class _Range(NamedTuple):
 
 
 def without_checks(query: LoggedQuery) -> list[TextEdit]:
-    """The edits that take each CHECK out of CREATE TABLE or ALTER TABLE, with its name and its comma. Raises: NotSure."""
+    """The edits that take each CHECK out of CREATE TABLE or ALTER TABLE, with its name and its comma. Raises: UnsupportedSyntax."""
     made = query.definition
     if made is None:
         return []
@@ -56,7 +56,7 @@ class _Checks:
         for one, inside, stays in zip(elements, checks, kept, strict=True):
             clauses = [self._range(check.start, check.stop) for check in inside]
             if not stays and clauses != [one]:
-                raise NotSure("words after CHECK")
+                raise UnsupportedSyntax("words after CHECK")
             found += clauses
         return found + _commas(elements, kept)
 
@@ -74,7 +74,7 @@ class _Checks:
             elif self._own(inside):
                 stays = False
                 if self._tokens[clauses[0].stop].upper not in _AFTER_ACTIONS:
-                    raise NotSure("words after CHECK")
+                    raise UnsupportedSyntax("words after CHECK")
             if not stays:
                 clauses = [_Range(self._at(action.start), clauses[0].stop)]
             found += clauses

@@ -13,7 +13,8 @@ _READS_ALL: Final = "9.99.99"
 
 
 def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
-    """Whether a word of a FOREIGN KEY stands in such a comment, of the definition that the query is, as read. Raises: NotSure.
+    """Whether a word of a FOREIGN KEY stands in such a comment, of the definition that the query is, as read. Raises:
+    UnsupportedSyntax.
 
     REFERENCES behind a column is none: before 9.0 no server makes anything of it.
     """

@@ -1,6 +1,5 @@
 """A Query or Execute_load_query event of a group: its statement as text whose offsets are those of the bytes, and its setting."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,21 +9,20 @@ from protocol.binlog.schema.column_charsets import charset_of_column, decode_tex
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
 from protocol.sql.byte_text import blank_of, byte_text, is_wide
-from protocol.sql.lexer import NotSure, ReadAs, SqlText, SqlToken, TokenKind, sql_text
+from protocol.sql.kind import StatementKind, kind_of
+from protocol.sql.lexer import ReadAs, SqlText, SqlToken, TokenKind, UnsupportedSyntax, sql_text
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import TableDefinition
 
-# What commits the transaction that it stands in.
-_DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
-_FIRST_WORD: Final = re.compile(rb"(?>(?:\s++|/\*(?![!M])(?s:.*?)\*/|(?:--|\#)[^\n]*+\n)*)([A-Za-z]++)?", re.VERBOSE)
 
 
 @dataclass  # not frozen: there is one for each statement, and that costs
 class LoggedQuery:
-    """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: NotSure, where the text cannot be read."""
+    """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: UnsupportedSyntax, where the text cannot
+    be read."""
 
     head: bytes
     raw: bytes
@@ -40,10 +38,10 @@ class LoggedQuery:
         """The default database."""
         return self.schema_bytes.decode("utf-8", "backslashreplace")
 
-    @property
-    def is_definition(self) -> bool:
-        """Whether its text begins as that of a definition, or of TRUNCATE. Comments in front are not looked behind."""
-        return self.raw.lstrip()[:8].lower().startswith(_DEFINITIONS)
+    @cached_property
+    def kind(self) -> StatementKind:
+        """What kind of statement it is, by its first words."""
+        return kind_of(self.raw, self.server_version)
 
     @cached_property
     def sql_mode(self) -> int:
@@ -63,43 +61,36 @@ class LoggedQuery:
         """
         return byte_text(self.raw, self._charset)
 
-    @cached_property
-    def first_word(self) -> str:
-        """In upper case, behind blanks and comments; "": it stands in brackets or in a comment for servers. What is long need not be
-        read for it."""
-        found = _FIRST_WORD.match(self.raw)
-        return "" if found is None or found[1] is None else found[1].decode().upper()
-
     def name(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: NotSure where it is not of its character set."""
+        """The text of a name or a string. Raises: UnsupportedSyntax where it is not of its character set."""
         if token.text.isascii():
             return token.text
         charset = self._charset
         if is_wide(charset):
-            raise NotSure("a name in a character set of several bytes")
+            raise UnsupportedSyntax("a name in a character set of several bytes")
         made = decode_text(token.text.encode("latin-1"), charset)
         if "\ufffd" in made:
-            raise NotSure("a name that is not of its character set")
+            raise UnsupportedSyntax("a name that is not of its character set")
         return made
 
     @cached_property
     def tokens(self) -> list[SqlToken]:
-        """Its words, with where they stand in `raw`; the last is of kind END. Raises: NotSure."""
+        """Its words, with where they stand in `raw`; the last is of kind END. Raises: UnsupportedSyntax."""
         return self.read.tokens
 
     @cached_property
     def read(self) -> SqlText:
-        """Its words and comments. Raises: NotSure."""
+        """Its words and comments. Raises: UnsupportedSyntax."""
         return self.read_as()
 
     def read_as(self, *, folds_rows: bool = False) -> SqlText:
-        """The same; folds_rows: see `ReadAs`. Raises: NotSure."""
+        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
         read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self._charset))
         return sql_text(self.text, read_as)
 
     @cached_property
     def definition(self) -> TableDefinition | None:
-        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: NotSure."""
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: UnsupportedSyntax."""
         return read_table_definition(self.tokens, self.text, self.schema, self.sql_mode, self.server_version, self.name)
 
     def with_text(self, raw: bytes) -> bytes:

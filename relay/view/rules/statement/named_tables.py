@@ -4,7 +4,7 @@ import functools
 import re
 from typing import Final, NamedTuple
 
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.tables.source_table import TableName
@@ -66,7 +66,10 @@ def is_simple(query: LoggedQuery) -> bool:
 
 
 def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """The tables that a statement names as its targets. Raises: NotSure, also for statements that are none of those known here."""
+    """The tables that a statement names as its targets.
+
+    Raises: UnsupportedSyntax, also for statements that are none of those known here.
+    """
     simple = _SIMPLE_HEAD.match(query.raw)
     if simple is not None and not query.sql_mode & ANSI_QUOTES:
         names = [found.decode("ascii") for found in simple.groups() if found is not None]
@@ -103,14 +106,17 @@ def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
         while words.accept(","):
             dropped.append(words.table_name())
         return tuple(dropped)
-    raise NotSure(f"a {verb} statement" if verb else "a statement of another kind")
+    raise UnsupportedSyntax(f"a {verb} statement" if verb else "a statement of another kind")
 
 
 def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """The tables that a statement may write: all that it joins, where its text does not tell which of them. Raises: NotSure."""
+    """The tables that a statement may write: all that it joins, where its text does not tell which of them.
+
+    Raises: UnsupportedSyntax.
+    """
     try:
         return written_tables(query)
-    except NotSure:
+    except UnsupportedSyntax:
         words = StatementWords(query)
         skip_common_tables(words)
         if words.word() != "UPDATE":
@@ -119,7 +125,10 @@ def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
 
 
 def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
-    """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query. Raises: NotSure."""
+    """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query.
+
+    Raises: UnsupportedSyntax.
+    """
     words = StatementWords(query)
     skip_common_tables(words)
     words.expect("UPDATE")
@@ -128,10 +137,10 @@ def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
 
 
 def may_write_several(query: LoggedQuery) -> bool:
-    """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: NotSure."""
+    """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: UnsupportedSyntax."""
     try:
         return len(written_tables(query)) > 1
-    except NotSure:
+    except UnsupportedSyntax:
         words = StatementWords(query)
         words.expect("UPDATE")
         words.accept_any(*_MODIFIERS)
@@ -146,7 +155,7 @@ def may_write_several(query: LoggedQuery) -> bool:
 
 
 def statement_tables(query: LoggedQuery) -> StatementTables:
-    """All that a statement's text tells of tables. Raises: NotSure."""
+    """All that a statement's text tells of tables. Raises: UnsupportedSyntax."""
     writes = written_tables(query)
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
@@ -175,7 +184,7 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
 
 
 def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: NotSure."""
+    """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
     before = ""
@@ -208,7 +217,7 @@ def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
 
 
 def called_routines(query: LoggedQuery) -> list[TableName]:
-    """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: NotSure."""
+    """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: UnsupportedSyntax."""
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
     found: dict[TableName, None] = {}
@@ -228,7 +237,7 @@ def called_routines(query: LoggedQuery) -> list[TableName]:
 
 
 def skip_common_tables(words: StatementWords) -> None:
-    """WITH and the queries that it names, in front of UPDATE, DELETE or a query (8.0 and later). Raises: NotSure."""
+    """WITH and the queries that it names, in front of UPDATE, DELETE or a query (8.0 and later). Raises: UnsupportedSyntax."""
     if not words.accept("WITH"):
         return
     words.accept("RECURSIVE")
@@ -256,7 +265,7 @@ def _load(words: StatementWords) -> TableName:
         if words.accept("INTO", "TABLE"):
             return words.table_name()
         words.take()
-    raise NotSure("a LOAD DATA without its table")
+    raise UnsupportedSyntax("a LOAD DATA without its table")
 
 
 def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName | None]:
@@ -286,7 +295,7 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
             ):
                 alias = words.name()
             if alias.lower() in found:
-                raise NotSure("two tables of one name")
+                raise UnsupportedSyntax("two tables of one name")
             found[alias.lower()] = name
             expects_table = False
         elif word in (",", "JOIN", "STRAIGHT_JOIN"):
@@ -317,14 +326,14 @@ def _update(words: StatementWords) -> tuple[TableName, ...]:
     while True:
         name = words.name()
         if not words.accept("."):
-            raise NotSure("a column whose table nobody tells")
+            raise UnsupportedSyntax("a column whose table nobody tells")
         column = words.name()
         if words.accept("."):
             name = column
             words.name()
         table = tables.get(name.lower())
         if table is None:
-            raise NotSure(f"a column of {name}")
+            raise UnsupportedSyntax(f"a column of {name}")
         written[table] = None
         while not words.ended and words.word() not in (",", "WHERE", "ORDER", "LIMIT"):
             if words.word() == "(":
@@ -355,7 +364,7 @@ def _delete(words: StatementWords) -> tuple[TableName, ...]:
     for target in targets:
         name = tables.get(target[1].lower())
         if name is None:
-            raise NotSure(f"a target {target[1]} that is none of its tables")
+            raise UnsupportedSyntax(f"a target {target[1]} that is none of its tables")
         found.append(name)
     return tuple(dict.fromkeys(found))
 
@@ -371,7 +380,7 @@ def deletes_from_one(query: LoggedQuery) -> bool:
         words.take()
         if words.accept("."):
             words.take()
-    except NotSure:
+    except UnsupportedSyntax:
         return False
     return words.word() not in (",", ".", "USING")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from relay.source_tables.programs import BodyChange, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
@@ -21,7 +21,7 @@ _NO_STATEMENT: Final = ("FOR", "KEY", "ON", "AFTER", "BEFORE")
 def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:
     """Of the words `tokens` of the statement `query`, from the body's first on. schema: that names without one are in.
 
-    A change of which nobody can tell the tables is left out: a server that reads it as this does refuses it. Raises: NotSure.
+    A change of which nobody can tell the tables is left out: a server that reads it as this does refuses it. Raises: UnsupportedSyntax.
     """
     changes: dict[BodyChange, None] = {}
     for index, token in enumerate(tokens):
@@ -34,14 +34,17 @@ def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: st
         one = _statement(query, tokens, index, schema)
         try:
             changes[change_of(one, token.upper)] = None
-        except (NotSure, ProtocolError):
+        except (UnsupportedSyntax, ProtocolError):
             continue
     whole = _slice(query, tokens[0], tokens, len(tokens) - 1, schema) if len(tokens) > 1 else None
     return RoutineBody(tuple(changes), tuple(called_routines(whole)) if whole is not None else ())
 
 
 def change_of(query: LoggedQuery, verb: str) -> BodyChange:
-    """What a statement changes itself. verb: of the change; that of LOAD DATA is another than the statement's. Raises: NotSure."""
+    """What a statement changes itself. verb: of the change; that of LOAD DATA is another than the statement's.
+
+    Raises: UnsupportedSyntax.
+    """
     on_duplicate = verb == "INSERT" and any(is_word(token, "DUPLICATE") for token in query.tokens)
     return BodyChange(verb, perhaps_written_tables(query), on_duplicate, may_write_several(query))
 

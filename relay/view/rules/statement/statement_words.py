@@ -13,5 +13,5 @@ class StatementWords(TokenCursor):
         self.query = query
 
     def text_of(self, token: SqlToken) -> str:
-        """What a name or a string says. Raises: NotSure where it is not of its character set."""
+        """What a name or a string says. Raises: UnsupportedSyntax where it is not of its character set."""
         return self.query.name(token)

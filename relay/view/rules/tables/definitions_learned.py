@@ -3,9 +3,8 @@
 from typing import Final
 
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.sql.engines import takes_foreign_keys
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition, needs
 from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
@@ -23,7 +22,7 @@ _INLINE_KEYS_SINCE: Final = (9, 0, 0)
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
     """Goes on to behind a statement; one that defines nothing changes nothing. Of what nobody understands nothing is known then."""
-    if not begins_definition(query.raw):
+    if not query.kind.may_define:
         return
     try:
         words = StatementWords(query)
@@ -47,7 +46,7 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
                 _learn_view(engines, words)
         elif verb == "RENAME":
             _learn_rename(engines, words)
-    except NotSure:
+    except UnsupportedSyntax:
         engines.doubt_words(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
 
@@ -129,7 +128,7 @@ def _learn_view(engines: TableEngines, words: StatementWords) -> None:
     name = words.table_name()
     try:
         engines.create_view(name, read_tables(words.query))
-    except NotSure:
+    except UnsupportedSyntax:
         engines.drop_program(VIEW, name)
 
 
@@ -146,7 +145,7 @@ def _routine_name(words: StatementWords) -> TableName | None:
     """None: it is in no schema, as functions of shared libraries are."""
     try:
         return words.table_name()
-    except NotSure:
+    except UnsupportedSyntax:
         return None
 
 
@@ -154,7 +153,7 @@ def _body_of(words: StatementWords, schema: str) -> RoutineBody:
     """What stands behind the cursor; nothing where that cannot be read."""
     try:
         return read_routine_body(words.query, words.tokens[words.at :], schema)
-    except NotSure:
+    except UnsupportedSyntax:
         return RoutineBody()
 
 

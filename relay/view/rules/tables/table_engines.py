@@ -118,9 +118,9 @@ class TableEngines(SourceTables):
         """Whether `references` has every foreign key to a table that is to delete or change rows."""
         facts = self.facts(name, thread_id)
         known = facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
-        return known or self.is_told_plain(name)
+        return known or self.is_known_plain(name)
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         """Whether somebody told that a table from before the archive has neither such foreign keys to it nor DELETE triggers."""
         return ANY_TABLE in self._plain or f"{name[0]}.{name[1]}" in self._plain
 

@@ -27,7 +27,7 @@ _VERSION_1_FIXED: Final = 8
 
 
 def check_columns(body: bytes, target: Target) -> None:
-    """Raises: CannotBeKept for a Table_map with a type that the target lacks."""
+    """Raises: Untranslatable for a Table_map with a type that the target lacks."""
     try:
         table = decode_table_map(body)
         types = table.types

@@ -19,7 +19,8 @@ from protocol.binlog.status_variables import (
     known_values,
 )
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import TableOption
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
@@ -29,9 +30,7 @@ from relay.view.rules.targets.statement.new_syntax import check_syntax
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.statement_differences import check_differences, check_value
 from relay.view.rules.targets.statement.statement_kind import (
-    is_account_statement,
     is_plain_definition,
-    is_transaction_word,
     only_counts,
     selects_defined_columns,
     selects_into_new_table,
@@ -51,7 +50,7 @@ _HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED"
 
 
 class TargetQuery:
-    """The event's parts, and what they become. Everything raises CannotBeKept where that is not sound.
+    """The event's parts, and what they become. Everything raises Untranslatable where that is not sound.
 
     source: its version as 90704. explicit_timestamps: what holds where the event does not say it.
     """
@@ -78,6 +77,8 @@ class TargetQuery:
         self._collations = collations
         self._explicit = bool(self._number(EXPLICIT_TIMESTAMPS, explicit_timestamps))
         self._mode = self._number(SQL_MODE, 0)
+        version = f"{source // 10_000}.{source // 100 % 100}.{source % 100}"
+        self.purpose = kind_of(self.query.text, version).purpose
         self.statement = self._read() if self.query.text not in _PLAIN else None
 
     def _read(self) -> SourceStatement:
@@ -85,13 +86,13 @@ class TargetQuery:
         client = _CHARSETS.unpack(self._status.get(CHARSETS, _NO_CHARSETS))[0]
         try:
             return SourceStatement(text, client, self._mode, self._source, self._target)
-        except NotSure as error:
+        except UnsupportedSyntax as error:
             raise statement_stops.not_parsed(text, str(error)) from error
 
     @property
     def is_account_statement(self) -> bool:
         """Whether it is CREATE USER, GRANT and the like."""
-        return self.statement is not None and is_account_statement(self.statement)
+        return self.purpose is Purpose.ACCOUNTS
 
     @property
     def only_counts(self) -> bool:
@@ -116,7 +117,7 @@ class TargetQuery:
 
     def translated(self) -> bytes:
         """The event's body for the target."""
-        if self.statement is None or is_transaction_word(self.statement):
+        if self.statement is None or self.purpose is Purpose.CONTROL:
             return self.query._replace(status_variables=self._variables(self._mode, free=True)).encode()
         query = self.query
         mode = self._mode
@@ -242,7 +243,7 @@ def user_variable_for(body: bytes, source: int, collations: CollationMap, target
     """A User_var event's body with a collation that the target has. source: the version as 90704.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     at = 4 + int.from_bytes(body[:4], "little") + 2
     collation = int.from_bytes(body[at : at + 4], "little")

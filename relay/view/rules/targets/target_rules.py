@@ -9,8 +9,8 @@ from protocol.binlog.xa_prepare import XaPrepare, decode_xa_prepare
 from protocol.errors import ProtocolError
 from protocol.sql.server_version import version_id
 from relay.view.rules.group import Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup
-from relay.view.rules.part_runs import Pieces
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.sub_transactions import Pieces
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.seen_group import SeenGroup
@@ -20,7 +20,7 @@ from relay.view.rules.targets.target_gtid import GTID_TYPES, gtid_for
 from relay.view.rules.targets.target_query import TargetQuery, statement_like, user_variable_for
 from relay.view.rules.targets.unpacked_payload import look_into_payload, unpack_payload
 from relay.view.stops import definition_stops, statement_stops, transaction_stops
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 _QUERIES: Final = frozenset((EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))
 _ROWS: Final = frozenset((EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS))
@@ -135,7 +135,7 @@ class TargetRules:
         known = self._inner.state()
         try:
             return [found for made in translated for found in self._seen_by(self._inner, made, keeps_head, group)]
-        except CannotBeKept:
+        except Untranslatable:
             self._inner.restore(known)
             raise
 
@@ -146,7 +146,7 @@ class TargetRules:
         """
         try:
             head = self._first_of(group)
-        except CannotBeKept:
+        except Untranslatable:
             return []
         if head is not None:
             return [OutGroup([head.piece(), *empty.pieces], "source")]
@@ -165,7 +165,7 @@ class TargetRules:
                 yield _Part(event)
 
     def _first_of(self, group: SourceGroup) -> _Part | None:
-        """The GTID event that the view's group begins with, of the source; None: of those it has none. Raises: CannotBeKept."""
+        """The GTID event that the view's group begins with, of the source; None: of those it has none. Raises: Untranslatable."""
         first = next(iter(group.events))
         return self._head(_Part(first), group) if first.type in GTID_TYPES else None
 
@@ -301,7 +301,7 @@ def _with_told(group: SourceGroup) -> SourceGroup:
                 pieces += [part.piece() for part in inside if part.body]
             else:
                 pieces.append(_Part(event).piece())
-    except CannotBeKept:
+    except Untranslatable:
         return group
     return SeenGroup(group, pieces).group
 

@@ -22,7 +22,7 @@ _TURN_OFF: Final = "SET GLOBAL binlog_transaction_compression=OFF on the source,
 
 def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
     """Header and body of each event inside: they have no checksums, and their headers are those of the transaction but for
-    end_log_pos. Raises: CannotBeKept, before the first one."""
+    end_log_pos. Raises: Untranslatable, before the first one."""
     try:
         events = _unpacked(body)
         found = []
@@ -42,7 +42,7 @@ def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
 
 def look_into_payload(body: bytes, wanted: Container[int]) -> Iterator[tuple[EventHeader, bytes]]:
     """Header and body of each event inside, one at a time, so that the whole may be of any size. Bodies of types that are not `wanted`
-    are b"". Raises: CannotBeKept, where it cannot be read."""
+    are b"". Raises: Untranslatable, where it cannot be read."""
     try:
         read = _reader(body)
         while head := _taken(read, HEADER_SIZE):

@@ -19,7 +19,7 @@ _OTHER_BYTES: Final = frozenset(("uuid", "inet4", "inet6"))
 
 
 def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSource) -> None:
-    """Of a statement as a whole, and of all that it sets off. Raises: CannotBeKept."""
+    """Of a statement as a whole, and of all that it sets off. Raises: Untranslatable."""
     context = words.context
     if context.connection and named.compares_values and not context.collations.compares_alike(context.connection):
         raise statement_stops.statement_differs(
@@ -108,7 +108,7 @@ def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
         is_there is False
         or known.table(name) is not None
         or known.is_temporary(thread_id, name)
-        or known.is_told_plain(name)
+        or known.is_known_plain(name)
         or bool(is_there and known.programs_behind(name))
     )
 

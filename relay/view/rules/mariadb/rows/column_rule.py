@@ -93,7 +93,7 @@ def column_rules(
 ) -> list[ColumnRule]:
     """What becomes of a table's columns. definitions: of the first of them, in their order; None: not known.
 
-    Raises: CannotBeKept; Malformed for metadata that no server writes.
+    Raises: Untranslatable; Malformed for metadata that no server writes.
     """
     known = definitions or ()
     return [

@@ -23,7 +23,7 @@ _HASH_NAME: Final = b"DB_ROW_HASH_"
 
 
 def check_definition(found: TableMap, names: Sequence[bytes] | None, known: KnownTable) -> None:
-    """Number, types and, where the event tells them, names of the columns. Raises: CannotBeKept."""
+    """Number, types and, where the event tells them, names of the columns. Raises: Untranslatable."""
     columns = known.columns
     if not columns:
         return

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.altered_table import alter_table, table_of
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
@@ -43,7 +43,7 @@ class ToldDefinition(NamedTuple):
 
 
 def learn_definition(tables: SourceTables, told: ToldDefinition) -> None:
-    """The tables are what the statement made of them. Raises: CannotBeKept where the replica's would be other ones."""
+    """The tables are what the statement made of them. Raises: Untranslatable where the replica's would be other ones."""
     for name in told.sequences_dropped:
         tables.remove(name)
     for name in told.sequences_made:
@@ -73,7 +73,7 @@ def _create(tables: SourceTables, made: CreateTable, told: ToldDefinition, sessi
 
     try:
         apply_definition(tables, made, session, adjusted)
-    except NotSure:
+    except UnsupportedSyntax:
         _create_unsure(tables, made, told)
 
 
@@ -101,7 +101,7 @@ def _created(tables: SourceTables, made: CreateTable) -> Table | None:
     default = tables.charset_of(made.name[0])
     try:
         return table_of(made, *made.charset.resolved(default, default))
-    except NotSure:
+    except UnsupportedSyntax:
         return None
 
 
@@ -119,7 +119,7 @@ def _alter(tables: SourceTables, made: AlterTable, told: ToldDefinition, session
 
     try:
         apply_definition(tables, made, session, adjusted)
-    except NotSure:
+    except UnsupportedSyntax:
         if before is not None and before.columns:
             table = before.table
             less = Table(table.schema, table.name, foreign_keys=table.foreign_keys, type=table.type)
@@ -132,7 +132,7 @@ def _alter(tables: SourceTables, made: AlterTable, told: ToldDefinition, session
 def _altered(table: Table, made: AlterTable, default: CharsetDefault) -> Table | None:
     try:
         return alter_table(table, made.clauses, default)
-    except NotSure:
+    except UnsupportedSyntax:
         return None
 
 
@@ -157,7 +157,7 @@ def _as_replicas_have(known: KnownTable, replica: Table | None, told: ToldDefini
     """The source's table with the columns of the replica's: those of the same names with the source's types, but `json` where the
     replica has that; others as they are (row_start and row_end of a versioned table).
 
-    replica: None: it is not known what the table is there. Raises: CannotBeKept where the two have other columns.
+    replica: None: it is not known what the table is there. Raises: Untranslatable where the two have other columns.
     """
     source = known.table
     if (source.schema, source.name) in told.versioned:

@@ -11,10 +11,10 @@ from protocol.binlog.schema.table_columns import CHOICES, MARIADB_TEXTS, MYSQL_T
 from protocol.binlog.table_map import MapColumn, MetadataField, MetadataKind, default_charset, packed_texts
 from protocol.errors import Malformed
 from protocol.wire import lenenc_int
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.stops.stop_reason import Untranslatable
 
 CollationOf = Callable[[int], int]
-"""The target's number for a collation of the source. It may raise CannotBeKept."""
+"""The target's number for a collation of the source. It may raise Untranslatable."""
 
 
 def column_names(fields: Sequence[MetadataField], count: int) -> list[bytes] | None:
@@ -52,7 +52,7 @@ def translate_metadata(
                 value = _default_charset(value, choices, collation_of)
             elif kind == MetadataKind.ENUM_AND_SET_COLUMN_CHARSET:
                 value = _charsets(value, choices, collation_of)
-        except CannotBeKept:
+        except Untranslatable:
             continue
         if value:
             made.append(MetadataField(kind, value))

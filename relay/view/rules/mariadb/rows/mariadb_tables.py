@@ -42,7 +42,7 @@ class ConvertedTable(NamedTuple):
     def rows(self, event_type: int, body: bytes) -> tuple[int, bytes]:
         """Type and body of a row event of the table (types 23-25, 30-32 and the compressed 166-171) as MySQL's of version 2.
 
-        Raises: CannotBeKept; AssertionError for a table that is left out.
+        Raises: Untranslatable; AssertionError for a table that is left out.
         """
         assert self.map_body is not None, "rows of a table that is left out"
         return rows_for_mysql(self.name, event_type, body, self.rules, same=self.rows_are_same)
@@ -87,7 +87,7 @@ class MariadbTables(SourceTables):
         known = self.get(name)
         return known is not None and known.is_versioned
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         """Whether nothing of it is another on the replicas, although its columns are not known."""
         known = self.get(name)
         return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))
@@ -104,7 +104,7 @@ class MariadbTables(SourceTables):
     # ---- rows ----
 
     def convert_map(self, body: bytes, server_version: str = "") -> ConvertedTable:
-        """What becomes of a Table_map and of the rows behind it. body: without checksum. Raises: CannotBeKept."""
+        """What becomes of a Table_map and of the rows behind it. body: without checksum. Raises: Untranslatable."""
         if self._remembered_at is not self.changes:
             self._remembered_at = self.changes
             self._remembered.clear()
@@ -155,7 +155,7 @@ class MariadbTables(SourceTables):
         return _ToldMap(made[_ID_BYTES:], ConvertedTable(found.name, made, is_same, rows_are_same, tuple(rules)))
 
     def _is_sequence(self, found: TableMap, names: list[bytes] | None) -> bool:
-        """Whether the rows are left out. By the definition, or as somebody told. Raises: CannotBeKept where nobody knows."""
+        """Whether the rows are left out. By the definition, or as somebody told. Raises: Untranslatable where nobody knows."""
         fits = may_be_sequence(found, names)
         known = self.get(found.name)
         told = known.kind if known is not None else self._told_kinds.get(named(found.name))

@@ -1,10 +1,10 @@
 """What a MariaDB leaves out where REPLACE changes a row in its place, and the rows that its binlog has are not whole."""
 
-import re
 from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
+from protocol.sql.kind import kind_of
 from protocol.sql.tables.source_table import TableName
 from relay.view.stops import definition_stops
 
@@ -13,14 +13,12 @@ _HEAD_BYTES: Final = 8
 _VERSION_2: Final = frozenset((EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_COMPRESSED))
 UPDATES: Final = _VERSION_2 | {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS_COMPRESSED_V1}
 """Events with rows before and after a change."""
-_REPLACES_NOTHING: Final = re.compile(
-    rb"(?>(?:\s|/\*(?![!M])(?>.*?\*/))*)(?:INSERT|UPDATE|DELETE)\b", re.DOTALL | re.IGNORECASE
-)
+_REPLACES_NOTHING: Final = frozenset(("INSERT", "UPDATE", "DELETE"))
 
 
-def may_replace(text: bytes) -> bool:
-    """Whether the statement may be REPLACE or LOAD DATA … REPLACE, as its first word tells. text: of an Annotate_rows event."""
-    return _REPLACES_NOTHING.match(text) is None
+def may_replace(text: bytes, server_version: str) -> bool:
+    """Whether the statement may be REPLACE or LOAD DATA … REPLACE, as its first word tells. `text`: of an Annotate_rows event."""
+    return kind_of(text, server_version).verb not in _REPLACES_NOTHING
 
 
 def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
@@ -29,7 +27,7 @@ def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
     A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their
     defaults; with binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, and
     replicas, MariaDB's own too, keep their old values (seen with 10.11.19 and 11.8.9).
-    Raises: CannotBeKept where a column is missing; Malformed, Truncated.
+    Raises: Untranslatable where a column is missing; Malformed, Truncated.
     """
     if event_type not in UPDATES:
         return

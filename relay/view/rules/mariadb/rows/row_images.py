@@ -54,7 +54,7 @@ def rows_for_mysql(
 
     Layout: table id u48 | flags u16 | in version 2 a length u16 that counts itself, extra data | number of columns packed | the columns
     of the first image, a bit each | of an update: those of the second | rows: NULL, a bit for each column that is there, values.
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     try:
         return _OF_VERSION_2[event_type], _made(name, event_type, body, rules, same)
@@ -117,7 +117,7 @@ class _Rows:
         self._view = memoryview(data)
 
     def made(self, head: bytes, plans: Sequence[_Plan]) -> bytes:
-        """head, and the rows behind it; each has an image by each plan. Raises: Malformed, Truncated; CannotBeKept."""
+        """head, and the rows behind it; each has an image by each plan. Raises: Malformed, Truncated; Untranslatable."""
         self._put(head)
         while self._at < len(self._data):
             before = self._at

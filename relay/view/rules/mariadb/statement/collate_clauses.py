@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
 _OF_ANY_SET: Final = "uca1400_"
@@ -15,15 +15,15 @@ def plain_charset(name: str) -> str:
 
 
 def replace_collation(words: EditableStatement, index: int, charset: str) -> str:
-    """The collation that is named at a place becomes the target's. `charset`: of the text, "" for not known. Raises: CannotBeKept,
-    and NotSure where a name fits several sets and it is not known which is meant."""
+    """The collation that is named at a place becomes the target's. `charset`: of the text, "" for not known. Raises: Untranslatable,
+    and UnsupportedSyntax where a name fits several sets and it is not known which is meant."""
     named = words.text_of(words.tokens[index]).lower()
     if named in ("default", "binary"):
         return named
     full = f"utf8mb3_{named.removeprefix('utf8_')}" if named.startswith("utf8_") else named
     if named.startswith(_OF_ANY_SET):
         if not charset:
-            raise NotSure(f"the collation {named} is of any character set, and it is not known of which here")
+            raise UnsupportedSyntax(f"the collation {named} is of any character set, and it is not known of which here")
         full = f"{charset}_{named}"
     made = words.context.collations.name_of(full)
     if made != full:
@@ -69,7 +69,7 @@ class CharsetClauses:
             words.take()
         words.accept("=")
         if words.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING):
-            raise NotSure("a character set or collation without a name")
+            raise UnsupportedSyntax("a character set or collation without a name")
         token = words.take()
         if is_set:
             self.charset, self._set_at = plain_charset(words.text_of(token)), words.at - 1

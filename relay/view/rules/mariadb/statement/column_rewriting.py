@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import NOW_FUNCTIONS, SEQUENCE_FUNCTIONS
 from protocol.sql.tables.references_clause import read_references
 from protocol.sql.tables.source_table import TableName
@@ -78,7 +78,7 @@ class ColumnRewriting:
         self._is_text = False
 
     def read(self) -> DefinedColumn:
-        """The column; the words behind it come next. Raises: NotSure, CannotBeKept."""
+        """The column; the words behind it come next. Raises: UnsupportedSyntax, Untranslatable."""
         self._type()
         self._type_ends = self._words.at - 1
         while self._attribute():
@@ -90,7 +90,7 @@ class ColumnRewriting:
     def finish(self, table_charset: str) -> None:
         """When the table's character set is known."""
         if self.column.type == "JSON" and self._clauses.is_said:
-            raise NotSure("a character set of a JSON column")
+            raise UnsupportedSyntax("a character set of a JSON column")
         self._clauses.done(table_charset, self._type_ends)
 
     # ---- the type ----
@@ -98,7 +98,7 @@ class ColumnRewriting:
     def _type(self) -> None:
         words = self._words
         if words.kind is not TokenKind.WORD:
-            raise NotSure(f"{words.peek().text} in place of a type")
+            raise UnsupportedSyntax(f"{words.peek().text} in place of a type")
         word = words.word()
         column = self.column
         column.type = word
@@ -167,7 +167,7 @@ class ColumnRewriting:
         national = words.accept("NATIONAL") or word in ("NCHAR", "NVARCHAR")
         word = words.word()
         if word not in ("CHAR", "CHARACTER", "NCHAR", "VARCHAR", "VARCHARACTER", "NVARCHAR"):
-            raise NotSure(f"the type {words.peek().text} of the column {self.column.name}")
+            raise UnsupportedSyntax(f"the type {words.peek().text} of the column {self.column.name}")
         words.take()
         if word in ("CHAR", "CHARACTER", "NCHAR"):
             words.accept("VARYING") or words.accept("VARCHAR") or words.accept("VARCHARACTER")
@@ -180,7 +180,7 @@ class ColumnRewriting:
         if words.word() != "(":
             return ""
         if words.peek(1).kind is not TokenKind.NUMBER or words.word(2) != ")":
-            raise NotSure(f"what stands in brackets behind the type of the column {self.column.name}")
+            raise UnsupportedSyntax(f"what stands in brackets behind the type of the column {self.column.name}")
         words.at += 3
         return words.tokens[words.at - 2].text
 
@@ -206,7 +206,7 @@ class ColumnRewriting:
         at = words.at - 1
         dimension = self._brackets()
         if not dimension:
-            raise NotSure("a VECTOR without its dimension")
+            raise UnsupportedSyntax("a VECTOR without its dimension")
         if words.context.target < (9, 0):
             words.put(at, "VARBINARY")
             words.put(at + 2, str(4 * int(dimension)))
@@ -239,7 +239,7 @@ class ColumnRewriting:
             words.take()
             words.accept("=")
             if words.take().kind is not TokenKind.STRING:
-                raise NotSure("a COMMENT without a string")
+                raise UnsupportedSyntax("a COMMENT without a string")
             while words.kind is TokenKind.STRING:
                 words.take()
         elif word == "REFERENCES":
@@ -267,9 +267,9 @@ class ColumnRewriting:
             words.at += 3
             words.cut(at, words.at)
             if word == "WITH":
-                raise NotSure("system versioning of single columns")
+                raise UnsupportedSyntax("system versioning of single columns")
         else:
-            raise NotSure(f"{words.peek().text} in the definition of the column {column.name}")
+            raise UnsupportedSyntax(f"{words.peek().text} in the definition of the column {column.name}")
         return True
 
     def _check(self) -> None:
@@ -301,7 +301,7 @@ class ColumnRewriting:
         elif word == "ON" and words.word(1) == "UPDATE":
             words.at += 2
             if words.word() not in NOW_FUNCTIONS:
-                raise NotSure("ON UPDATE of another value than the time")
+                raise UnsupportedSyntax("ON UPDATE of another value than the time")
             words.take()
             if words.word() == "(":
                 words.skip_brackets()
@@ -319,7 +319,7 @@ class ColumnRewriting:
         if words.accept("ROW"):
             self.column.row = words.take().upper
             if self.column.row not in ("START", "END"):
-                raise NotSure("ROW without START or END")
+                raise UnsupportedSyntax("ROW without START or END")
             words.cut(at, words.at)
             return
         opened = words.at
@@ -343,7 +343,7 @@ class ColumnRewriting:
         is_expression, is_null = self._value(start)
         stop = words.at
         if words.word() in _OPERATORS:
-            raise NotSure(f"an expression without brackets as the default of the column {self.column.name}")
+            raise UnsupportedSyntax(f"an expression without brackets as the default of the column {self.column.name}")
         if any(
             words.at_word(index) in SEQUENCE_FUNCTIONS or words.at_word(index) == "VALUE"
             for index in range(start, stop)
@@ -376,7 +376,7 @@ class ColumnRewriting:
         elif text.kind is TokenKind.STRING and stop == start + 1 and (kind != "INET6" or ":" in text.text):
             words.before(start, "(uuid_to_bin(" if kind == "UUID" else "(inet6_aton(")
         else:
-            raise NotSure(f"the default of the column {self.column.name} of type {kind}")
+            raise UnsupportedSyntax(f"the default of the column {self.column.name} of type {kind}")
         words.after(stop - 1, "))")
 
     def _value(self, start: int) -> tuple[bool, bool]:
@@ -388,7 +388,7 @@ class ColumnRewriting:
         if words.word() in ("+", "-"):
             words.take()
             if words.take().kind is not TokenKind.NUMBER:
-                raise NotSure("a sign without a number")
+                raise UnsupportedSyntax("a sign without a number")
             return False, False
         if words.kind is TokenKind.STRING:
             while words.kind is TokenKind.STRING:
@@ -417,6 +417,6 @@ class ColumnRewriting:
                 "CURRENT_TIME",
                 "CURDATE",
             }:
-                raise NotSure(f"the default {words.tokens[start].text}")
+                raise UnsupportedSyntax(f"the default {words.tokens[start].text}")
             return True, False
-        raise NotSure(f"the default {words.peek().text}")
+        raise UnsupportedSyntax(f"the default {words.peek().text}")

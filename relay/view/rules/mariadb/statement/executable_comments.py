@@ -23,7 +23,7 @@ class OpenedText(NamedTuple):
 
 
 def opened_text(query: LoggedQuery) -> OpenedText:
-    """The text with comments opened. Raises: NotSure."""
+    """The text with comments opened. Raises: UnsupportedSyntax."""
     if b"/*" not in query.raw:
         return OpenedText(query.raw, False)
     made = bytearray(query.raw)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import MYSQL_KEYWORDS, SEQUENCE_FUNCTIONS, SERVER_FUNCTIONS, WINDOW_FUNCTIONS
 from protocol.sql.server_words import ONLY_MYSQLS
 from relay.view.rules.mariadb.differences.differing_functions import is_called
@@ -28,7 +28,7 @@ _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "ALL", "DIST
 
 def read_expressions(words: EditableStatement, first: int, stop: int, *, is_program: bool = False) -> None:
     """Makes what MySQL reads of the words [first, stop). `is_program`: they are run later, so a function that is not there matters
-    only then, and is reported. Raises: CannotBeKept."""
+    only then, and is reported. Raises: Untranslatable."""
     duplicate = False
     for index in range(first, stop):
         token = words.tokens[index]
@@ -190,7 +190,7 @@ def _followed(what: str, *behind: str) -> Callable[[EditableStatement, int], Non
 
 
 def _returning(words: EditableStatement, index: int) -> None:
-    raise NotSure("RETURNING stands where it is not known")
+    raise UnsupportedSyntax("RETURNING stands where it is not known")
 
 
 def _update_wait(words: EditableStatement, index: int) -> None:

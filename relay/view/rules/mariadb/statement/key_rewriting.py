@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.tables.references_clause import ReferencesClause, read_references
 from protocol.sql.tables.source_table import Key, Table, TableName
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
@@ -66,7 +66,7 @@ def name_in_schema(words: EditableStatement, index: int, table: str) -> None:
 
 
 def read_key(words: EditableStatement, table: TableName) -> DefinedKey | None:
-    """A key or a constraint of `table`; None: a column comes. Raises: NotSure, CannotBeKept."""
+    """A key or a constraint of `table`; None: a column comes. Raises: UnsupportedSyntax, Untranslatable."""
     word, following = words.word(), words.word(1)
     if words.kind is not TokenKind.WORD:
         return None
@@ -84,7 +84,7 @@ def read_key(words: EditableStatement, table: TableName) -> DefinedKey | None:
             name, named_at = words.name(), words.at - 1
         word = words.word()
         if word not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-            raise NotSure("a constraint of another kind")
+            raise UnsupportedSyntax("a constraint of another kind")
     made = DefinedKey("", name, if_not_exists=exists)
     if word == "CHECK":
         words.take()
@@ -176,7 +176,7 @@ def read_parts(words: EditableStatement, made: DefinedKey) -> None:
             words.take()
             number = words.take()
             if number.kind is not TokenKind.NUMBER or not number.text.isdigit():
-                raise NotSure("a prefix of a key that is no number")
+                raise UnsupportedSyntax("a prefix of a key that is no number")
             prefix = int(number.text)
             words.expect(")")
         made.parts.append((name, prefix))

@@ -26,7 +26,7 @@ class TablesAtSource(Protocol):
     def is_temporary(self, thread_id: int, name: TableName) -> bool:
         """Whether a name means a temporary table of the session."""
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         """Whether nothing of it is another on the replicas, although its columns are not known."""
 
     @property
@@ -60,7 +60,7 @@ class NoTables:
         """False."""
         return False
 
-    def is_told_plain(self, name: TableName) -> bool:
+    def is_known_plain(self, name: TableName) -> bool:
         """True."""
         return True
 

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ORACLE
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
@@ -41,10 +41,10 @@ def database(words: EditableStatement) -> None:
         if clauses.accept():
             continue
         if not words.accept("COMMENT"):
-            raise NotSure(f"{words.peek().text} of a database")
+            raise UnsupportedSyntax(f"{words.peek().text} of a database")
         words.accept("=")
         if words.take().kind is not TokenKind.STRING:
-            raise NotSure("a COMMENT without a string")
+            raise UnsupportedSyntax("a COMMENT without a string")
         words.cut(at, words.at)
     clauses.done()
 
@@ -195,7 +195,7 @@ def _algorithms(words: EditableStatement) -> None:
         words.accept(",")
     _waits(words)
     if not words.ended:
-        raise NotSure(f"{words.peek().text} behind the end of what is known")
+        raise UnsupportedSyntax(f"{words.peek().text} behind the end of what is known")
 
 
 def drop_tables(
@@ -216,7 +216,7 @@ def drop_tables(
     words.accept("RESTRICT") or words.accept("CASCADE")
     _waits(words)
     if not words.ended:
-        raise NotSure(f"{words.peek().text} behind the tables that are dropped")
+        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are dropped")
     sequences = [] if temporary else [name for name in names if known.is_sequence(name)]
     gone = {first for (first, _stop), name in zip(ranges, names, strict=True) if name in sequences}
     kept = False
@@ -252,7 +252,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
             break
     _waits(words)
     if not words.ended:
-        raise NotSure(f"{words.peek().text} behind the tables that are renamed")
+        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are renamed")
     sequences = [pair for pair in pairs if known.is_sequence(pair[0])]
     gone = set()
     made: set[TableName] = set()
@@ -285,4 +285,4 @@ def truncate(words: EditableStatement) -> None:
     words.table_name()
     _waits(words)
     if not words.ended:
-        raise NotSure(f"{words.peek().text} behind the table that is emptied")
+        raise UnsupportedSyntax(f"{words.peek().text} behind the table that is emptied")

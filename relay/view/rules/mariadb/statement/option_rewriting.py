@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
@@ -50,7 +50,7 @@ class OptionRewriting:
         self._clauses = CharsetClauses(words)
 
     def accept(self) -> bool:
-        """Takes one; False: none comes. Raises: NotSure, CannotBeKept."""
+        """Takes one; False: none comes. Raises: UnsupportedSyntax, Untranslatable."""
         words, options = self._words, self.options
         at, word = words.at, words.word()
         if words.kind is not TokenKind.WORD:
@@ -110,7 +110,7 @@ class OptionRewriting:
         words.accept("=")
         token = words.take()
         if token.kind is TokenKind.SYMBOL:
-            raise NotSure(f"the value {token.text} of an option")
+            raise UnsupportedSyntax(f"the value {token.text} of an option")
 
     def partitions(self, *, stop_at_query: bool) -> None:
         """PARTITION BY and what follows; with `stop_at_query` up to a query."""

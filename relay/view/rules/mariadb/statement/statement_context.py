@@ -15,7 +15,7 @@ class CollationNames(Protocol):
     """Names of MariaDB's collations as the target has them."""
 
     def name_of(self, mariadb_name: str) -> str:
-        """The target's for one of MariaDB. Raises: CannotBeKept where the view has none for it."""
+        """The target's for one of MariaDB. Raises: Untranslatable where the view has none for it."""
 
     def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
         """The target's for what `CHARACTER SET charset` means at the source where no collation is named."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
-from protocol.sql.lexer import NotSure, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.tables.source_table import Column, Table, TableName
 from protocol.sql.tables.table_actions import PARTITION_VERBS
 from protocol.sql.tables.table_options import QUERIES
@@ -92,7 +92,7 @@ class TableElements:
                 self.words.cut(*column.unique)
                 self.words.reports.append(f"the UNIQUE key {column.name}, over texts of any length")
             if column.parents and forgets_references:
-                raise NotSure("a foreign key that the source forgets, because of its table's engine")
+                raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
         self._check_expressions()
         self._check_fractions(table)
 
@@ -172,7 +172,7 @@ class TableElements:
     def _check_parent(self, key: DefinedKey, forgets: bool) -> None:
         words = self.words
         if forgets:
-            raise NotSure("a foreign key that the source forgets, because of its table's engine")
+            raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
         if key.references is None:
             return
         parent = key.references.parent
@@ -235,7 +235,7 @@ class CreateTableRewriting:
         self.sequence = False
 
     def read(self) -> None:
-        """All of it. Raises: NotSure, CannotBeKept."""
+        """All of it. Raises: UnsupportedSyntax, Untranslatable."""
         words = self._words
         if words.accept("LIKE") or (words.word() == "(" and words.word(1) == "LIKE"):
             bracket = words.accept("(", "LIKE")
@@ -277,13 +277,13 @@ class CreateTableRewriting:
         if any(column.row for column in elements.columns.values()) != any(
             key.kind == "PERIOD" for key, _, _ in elements.keys
         ):
-            raise NotSure("a period for the system time without its columns")
+            raise UnsupportedSyntax("a period for the system time without its columns")
         if self.versioned:
             if selects or not ranges:
-                raise NotSure("a table with system versioning from a query")
+                raise UnsupportedSyntax("a table with system versioning from a query")
             self._versioning(elements, closed)
         elif any(column.row for column in elements.columns.values()):
-            raise NotSure("columns of system versioning without it")
+            raise UnsupportedSyntax("columns of system versioning without it")
         leave_out(words, ranges, elements.left_out)
         if words.context.rows_follow and not selects and not options.starts_transaction and not self._temporary:
             if options.engine and not becomes_innodb(options.engine) and not _is(options.engine, "innodb"):
@@ -309,7 +309,7 @@ class CreateTableRewriting:
 
     def _end(self) -> None:
         if not self._words.ended:
-            raise NotSure(f"{self._words.peek().text} behind the end of what is known")
+            raise UnsupportedSyntax(f"{self._words.peek().text} behind the end of what is known")
 
     def _versioning(self, elements: TableElements, closed: int) -> None:
         """Two columns more, and the end of a row's life in each key that is unique: history rows share all else."""
@@ -329,7 +329,7 @@ class CreateTableRewriting:
             made = "".join(f", `{name}` timestamp(6) NOT NULL INVISIBLE" for name in (ROW_START, ROW_END))
         for column in elements.columns.values():
             if column.type == "SERIAL":
-                raise NotSure("a SERIAL column of a table with system versioning")
+                raise UnsupportedSyntax("a SERIAL column of a table with system versioning")
             for place, kind in ((column.primary, "PRIMARY KEY"), (column.unique, "UNIQUE KEY")):
                 if place is None or column.is_blob:
                     continue
@@ -349,7 +349,10 @@ class CreateTableRewriting:
 
 
 def leave_out(words: EditableStatement, ranges: list[tuple[int, int]], firsts: set[int]) -> bool:
-    """Cuts members of a list with their commas; whether any is left. Raises: NotSure where a list in brackets would be empty."""
+    """Cuts members of a list with their commas; whether any is left.
+
+    Raises: UnsupportedSyntax where a list in brackets would be empty.
+    """
     kept = False
     for first, stop in ranges:
         if first not in firsts:
@@ -374,7 +377,7 @@ class AlterTableRewriting:
         self._did_nothing: set[int] = set()
 
     def read(self) -> bool:
-        """All of it; False: it did nothing, so nothing is left. Raises: NotSure, CannotBeKept."""
+        """All of it; False: it did nothing, so nothing is left. Raises: UnsupportedSyntax, Untranslatable."""
         words = self._words
         if self._known.is_versioned(self._name):
             raise definition_stops.definition_differs(
@@ -403,7 +406,7 @@ class AlterTableRewriting:
                 or words.accept("REMOVE", "PARTITIONING")
             ):
                 continue
-            raise NotSure(f"{words.peek().text} in ALTER TABLE")
+            raise UnsupportedSyntax(f"{words.peek().text} in ALTER TABLE")
         table = self._table
         rewriting.finish(table.engine if table else "", _charset(table))
         engine = rewriting.options.engine or (table.engine.upper() if table else "")
@@ -465,7 +468,7 @@ class AlterTableRewriting:
         elif word in PARTITION_VERBS and following == "PARTITION":
             self._partition_action(rewriting)
         elif not rewriting.accept():
-            raise NotSure(f"{words.peek().text} in ALTER TABLE")
+            raise UnsupportedSyntax(f"{words.peek().text} in ALTER TABLE")
         return True
 
     def _partition_action(self, rewriting: OptionRewriting) -> None:
@@ -484,7 +487,7 @@ class AlterTableRewriting:
         """Of what comes to rows by the place where they are."""
         table, words = self._table, self._words
         if table is None:
-            if not self._known.is_told_plain(self._name):
+            if not self._known.is_known_plain(self._name):
                 raise definition_stops.order_unknown(words.query, self._name, clause)
             return
         differs = why(table, self._is_same)
@@ -546,7 +549,7 @@ class AlterTableRewriting:
         exists = accept_if(words, "NOT")
         if words.word() == "(":
             if exists is not None:
-                raise NotSure("IF NOT EXISTS of several columns in brackets")
+                raise UnsupportedSyntax("IF NOT EXISTS of several columns in brackets")
             words.take()
             ranges = []
             while True:
@@ -744,7 +747,7 @@ class AlterTableRewriting:
             if column is None:
                 return  # a replica refuses a literal of a BLOB (1101), and takes any other
             if column.type.upper() in _BYTES_BECOME:
-                raise NotSure(f"the default of the column {name} of type {column.type}")
+                raise UnsupportedSyntax(f"the default of the column {name} of type {column.type}")
             literal = not column.type.partition("(")[0].endswith(("text", "blob"))
         if not literal:
             if words.word() == "(":

@@ -26,7 +26,7 @@ _SILENT_FROM: Final = 2048
 class MariadbCollations:
     """chosen: the settings' `collations`, by number. target: the replicas' version, 8.0 or later: those have the same collations.
 
-    A collation that nobody has put into words here, and one without any mapping, raises CannotBeKept: a server passes over
+    A collation that nobody has put into words here, and one without any mapping, raises Untranslatable: a server passes over
     statements with numbers that it does not know, some of them without a word.
     """
 
@@ -80,7 +80,7 @@ class MariadbCollations:
         return (found.charset, found.name) if found is not None else ("", "")
 
     def number_of(self, number: int) -> int:
-        """The one that is given where texts are compared by it, or columns defined. Raises: CannotBeKept."""
+        """The one that is given where texts are compared by it, or columns defined. Raises: Untranslatable."""
         given = self._numbers.get(number, 0)
         if given:
             return given
@@ -93,7 +93,7 @@ class MariadbCollations:
         raise statement_stops.collation_missing(self.title, _shown(number), _instead(number, self.title), error=error)
 
     def number_of_charset(self, number: int) -> int:
-        """The same for where only the character set matters. Raises: CannotBeKept for a number that no MariaDB is known to have."""
+        """The same for where only the character set matters. Raises: Untranslatable for a number that no MariaDB is known to have."""
         given = self._numbers.get(number, 0)
         if given or number not in SOURCE_COLLATIONS:
             return given or self.number_of(number)
@@ -105,7 +105,7 @@ class MariadbCollations:
 
         charset: of what it stands behind, such as `utf8mb4`, for names that leave it out (`uca1400_ai_ci`); "": not known.
 
-        Raises: CannotBeKept.
+        Raises: Untranslatable.
         """
         full = _full_name(name.lower(), charset.lower())
         number = NUMBERS_BY_NAME.get(full)
@@ -118,7 +118,7 @@ class MariadbCollations:
     def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
         """The replicas' collation for a character set that a statement names without one. defaults: `TranslatedStatus.defaults`.
 
-        Raises: CannotBeKept.
+        Raises: Untranslatable.
         """
         full = _full_name(compiled_collation(plain_charset(charset.lower())))
         number = NUMBERS_BY_NAME.get(full)

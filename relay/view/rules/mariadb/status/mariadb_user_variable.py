@@ -14,7 +14,7 @@ def translate_user_variable(body: bytes, collations: MariadbCollations) -> bytes
     """The body, as long as before.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
-    Raises: CannotBeKept: the replicas stop at a number that they do not know (13117).
+    Raises: Untranslatable: the replicas stop at a number that they do not know (13117).
     """
     name_stop = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
     if len(body) <= name_stop:

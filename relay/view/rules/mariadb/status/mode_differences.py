@@ -39,7 +39,7 @@ def check_modes(mode: int, text: bytes, title: str, *, is_dml: bool) -> None:
     """Nothing where the statement means the same without the modes that MySQL lacks. Two quotes side by side, or an UPDATE, are
     enough to say that it does not: for definitions too, whose defaults and bodies are read under the same modes.
 
-    Raises: CannotBeKept.
+    Raises: Untranslatable.
     """
     if mode & ~OF_MARIADB:
         number = (mode & ~OF_MARIADB).bit_length() - 1

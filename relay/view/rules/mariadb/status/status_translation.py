@@ -24,7 +24,8 @@ from protocol.binlog.status_variables import (
     encode_status,
 )
 from protocol.errors import ProtocolError
-from protocol.sql.gaps import GAPS, LINE_COMMENT_BYTES
+from protocol.sql.gaps import LINE_COMMENT_BYTES
+from protocol.sql.kind import Purpose, kind_of
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
 from relay.view.rules.mariadb.status.mode_differences import (
@@ -52,9 +53,6 @@ _MOST_HELD: Final = 512
 _MICROSECONDS_BYTES: Final = 4
 _VARYING: Final = frozenset((MARIADB_MICROSECONDS, MARIADB_XID, MARIADB_GTID_FLAGS))
 """What differs from statement to statement."""
-_NEW_SCHEMA: Final = re.compile(
-    rb"%(gaps)screate%(gap)s(?:or%(gap)sreplace%(gap)s)?(?:database|schema)\b" % GAPS, re.IGNORECASE | re.DOTALL
-)
 _NO_CLAUSE: Final = re.compile(
     rb"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z)|`(?>(?:[^`]++|``)*)(?:`|\Z)"""
     rb"|/\*(?![!M])(?>.*?(?:\*/|\Z))|" + LINE_COMMENT_BYTES,
@@ -100,7 +98,7 @@ class StatusTranslation:
         self._known: dict[_BlockUse, TranslatedStatus] = {}
 
     def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> TranslatedStatus:
-        """text: the statement. is_dml: whether it changes rows, as a statement. Raises: CannotBeKept."""
+        """text: the statement. is_dml: whether it changes rows, as a statement. Raises: Untranslatable."""
         takes_server_collation = not is_dml and makes_schema_by_server_collation(text)
         known = self._known.get((status, is_dml, takes_server_collation))
         microseconds = b""
@@ -125,7 +123,7 @@ class StatusTranslation:
         return known._replace(status=known.status + last, without_engine_check=known.without_engine_check + last)
 
     def user_variable(self, body: bytes) -> bytes:
-        """What becomes of the body of a User_var event. Raises: CannotBeKept."""
+        """What becomes of the body of a User_var event. Raises: Untranslatable."""
         return translate_user_variable(body, self._collations)
 
     def _translated(
@@ -174,11 +172,13 @@ class StatusTranslation:
 
 def makes_schema_by_server_collation(text: bytes) -> bool:
     """Whether it is a CREATE DATABASE that names no character set: the new database has that of the server."""
-    return _NEW_SCHEMA.match(text) is not None and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
+    kind = kind_of(text)
+    may_make = (kind.verb == "CREATE" and kind.thing == "DATABASE") or kind.purpose is Purpose.UNSURE
+    return may_make and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
 
 
 def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
-    """The variables that are alike for many statements, and the microseconds, which are not. Raises: CannotBeKept."""
+    """The variables that are alike for many statements, and the microseconds, which are not. Raises: Untranslatable."""
     try:
         values = decode_status(status, MARIADB)
     except UnknownVariable as error:

@@ -15,7 +15,7 @@ class CollationMap:
         self._target = target
 
     def of_comparison(self, collation: int, text: bytes) -> int:
-        """For where texts are compared or columns defined: as configured. Raises: CannotBeKept where nothing is."""
+        """For where texts are compared or columns defined: as configured. Raises: Untranslatable where nothing is."""
         if is_known(collation, self._target):
             return collation
         chosen = self._chosen.get(collation)
@@ -29,7 +29,7 @@ class CollationMap:
         return chosen
 
     def of_charset(self, collation: int, text: bytes) -> int:
-        """For where only the character set matters: any with the same. Raises: CannotBeKept for a set that the target lacks."""
+        """For where only the character set matters: any with the same. Raises: Untranslatable for a set that the target lacks."""
         found = of_same_charset(collation, self._target)
         return self.of_comparison(collation, text) if found is None else found
 

@@ -39,7 +39,7 @@ class CharsetWords:
 
     def translate(self) -> None:
         """Collations that the target lacks become those of the view's map; where the default of utf8mb4 would be another one than
-        the source's, it is written out, in definitions. Raises: CannotBeKept.
+        the source's, it is written out, in definitions. Raises: Untranslatable.
 
         Seen on 5.6.24: BINARY behind a set is passed over in CAST and in parameters, and makes columns `_bin` as on 9.7.4.
         """

@@ -76,7 +76,8 @@ _BEHIND_TABLE: Final = frozenset(
 
 
 def check_syntax(statement: SourceStatement, text: bytes, source: int, target: Target) -> None:
-    """Raises: CannotBeKept for the first that the target does not know. `source`: its version as 90704; a name that it had no function
+    """Raises: Untranslatable for the first that the target does not know. `source`: its version as 90704; a name that it had no
+    function
     of either is the user's own."""
     for since, what, error in _new_to_older(statement):
         if target.version < since and source >= since[0] * 10_000 + since[1] * 100:

@@ -24,7 +24,7 @@ class SourceStatement(SqlWords, TokenEdits):
 
     definition: the CREATE TABLE or ALTER TABLE that it is, as far as it is known, or None.
 
-    text: as in the event. collation: of the client. source: its version as 90704. Raises: NotSure.
+    text: as in the event. collation: of the client. source: its version as 90704. Raises: UnsupportedSyntax.
     """
 
     def __init__(self, text: bytes, collation: int, sql_mode: int, source: int, target: Target) -> None:

@@ -37,7 +37,7 @@ _FIRST_WITH_OFFSETS: Final = 80_000
 
 
 def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, source: int, target: Target) -> None:
-    """Raises: CannotBeKept. `source`: its version as 90704.
+    """Raises: Untranslatable. `source`: its version as 90704.
 
     Seen on 9.7.4 and 5.6.24: regular expressions are others since 8.0 (ICU's: `'ä' REGEXP '^.$'` is 1 and was 0); `&`, BIT_OR and the
     like of binary strings give a binary string since 8.0, and a number before, except for literals such as 0xFF00 alone; SET_VAR
@@ -72,7 +72,7 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
 
 
 def check_value(value: str, name: bytes, source: int, target: Target) -> None:
-    """The same of a string that a user variable has. Raises: CannotBeKept."""
+    """The same of a string that a user variable has. Raises: Untranslatable."""
     if source >= _FIRST_WITH_OFFSETS and target.version < (8, 0) and _WITH_OFFSET.fullmatch(value):
         raise statement_stops.statement_differs(target.title, name, "a time with an offset")
     if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6) and _WITH_FRACTION.fullmatch(value):

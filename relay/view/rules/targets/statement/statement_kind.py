@@ -6,8 +6,6 @@ from typing import Final
 from relay.view.rules.targets.statement.new_syntax import common_table_at
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 
-_TRANSACTION: Final = frozenset(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START"))
-_ACCOUNT_OBJECTS: Final = frozenset(("USER", "ROLE"))
 _TABLE_OBJECTS: Final = frozenset(
     ("TABLE", "TEMPORARY", "DATABASE", "SCHEMA", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL")
 )
@@ -19,19 +17,6 @@ _BEFORE_COLUMNS: Final = frozenset(
 _BEHIND_COLUMNS: Final = frozenset(
     ("FROM", "UNION", "WHERE", "LIMIT", "ORDER", "GROUP", "HAVING", "INTERSECT", "EXCEPT", ")")
 )
-
-
-def is_transaction_word(statement: SourceStatement) -> bool:
-    """BEGIN, COMMIT, SAVEPOINT, XA and the like."""
-    return statement.word(0) in _TRANSACTION
-
-
-def is_account_statement(statement: SourceStatement) -> bool:
-    """CREATE USER, GRANT, SET PASSWORD and the like: no version reads those of another for sure."""
-    first, second = statement.word(0), statement.word(1)
-    if first in ("CREATE", "ALTER", "DROP", "RENAME"):
-        return second in _ACCOUNT_OBJECTS
-    return first in ("GRANT", "REVOKE") or (first == "SET" and second in ("PASSWORD", "DEFAULT", "ROLE"))
 
 
 def is_plain_definition(statement: SourceStatement) -> bool:

@@ -65,7 +65,7 @@ def makes_index(statement: SourceStatement) -> bool:
 
 
 def check_clauses(statement: SourceStatement, text: bytes, source: int, target: Target) -> None:
-    """Raises: CannotBeKept for what the target refuses or ignores. `source`: its version as 90704.
+    """Raises: Untranslatable for what the target refuses or ignores. `source`: its version as 90704.
 
     On 5.6.24 CHECK constraints, DESC in keys, and REFERENCES behind a column are read and ignored, without a warning; MySQL 9.0
     is the first to make foreign keys of the latter. All else that is named here is a syntax error there.

@@ -8,13 +8,13 @@ So what was undone is left out here, and what stayed is kept, where it is certai
 from collections.abc import Iterable
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.part_runs import MOST_RANGES, PartRanges
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
+from relay.view.rules.sub_transactions import MOST_RANGES, PartRanges
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
@@ -25,7 +25,7 @@ _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
 _ROWS_APART_SINCE = (5, 5, 0)
 
 
-class LeftOfUndone:
+class RolledBackEffects:
     """Tells of the parts of a group, one after the other, which of them the source's tables have kept."""
 
     def __init__(self, undone: "UndoneParts", engines: TableEngines, server_version: str) -> None:
@@ -37,7 +37,7 @@ class LeftOfUndone:
     def stays(self, part: GroupPart) -> bool:
         """Whether a part was kept; savepoints stay where nothing was undone. What it defines is learned on the way.
 
-        Raises: CannotBeKept.
+        Raises: Untranslatable.
         """
         stays = not self._undone.any or (part.kind in _CHANGES and self._was_kept(part))
         if part.query is not None and part.kind is PartKind.STATEMENT:
@@ -81,7 +81,7 @@ class UndoneParts:
         return self.all or bool(self._ranges)
 
     def see(self, part: GroupPart) -> None:
-        """The next part goes by. Raises: CannotBeKept."""
+        """The next part goes by. Raises: Untranslatable."""
         if part.kind in _CHANGES:
             self._changes += 1
         elif part.kind is PartKind.SAVEPOINT:
@@ -107,7 +107,7 @@ class UndoneParts:
 
 
 def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> bool:
-    """Whether rows that were undone stayed. Raises: CannotBeKept."""
+    """Whether rows that were undone stayed. Raises: Untranslatable."""
     stay: set[bool] = set()
     for name in part.tables:
         facts = engines.facts(name)
@@ -130,12 +130,12 @@ def _read(part: GroupPart) -> StatementTables:
     assert part.query is not None
     try:
         return statement_tables(part.query)
-    except (NotSure, ProtocolError) as error:
+    except (UnsupportedSyntax, ProtocolError) as error:
         raise transaction_stops.uncertain_rollback(str(error), part.query) from error
 
 
 def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEngines, changed: set[TableName]) -> bool:
-    """Whether what a statement did stayed, though it was rolled back. Raises: CannotBeKept where that is not certain."""
+    """Whether what a statement did stayed, though it was rolled back. Raises: Untranslatable where that is not certain."""
     query = part.query
     assert query is not None
     if tables.calls:
@@ -160,7 +160,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
 
 
 def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines, changed: set[TableName]) -> None:
-    """Raises: CannotBeKept where what stayed may have been computed from what was undone."""
+    """Raises: Untranslatable where what stayed may have been computed from what was undone."""
     query = part.query
     assert query is not None
     undone = {name[1].lower() for name in changed}
@@ -169,7 +169,7 @@ def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines
             raise transaction_stops.uncertain_rollback(f"it may read {word}, whose changes were undone", query)
     try:
         read = read_tables(query)
-    except NotSure as error:
+    except UnsupportedSyntax as error:
         raise transaction_stops.uncertain_rollback(str(error), query) from error
     for name in read:
         if engines.facts(name, query.thread_id) is None:

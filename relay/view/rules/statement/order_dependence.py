@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.sql.lexer import LINE_COMMENT, NotSure, SqlToken, TokenKind
+from protocol.sql.lexer import LINE_COMMENT, SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import AGGREGATE_FUNCTIONS, TIME_UNITS
 from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES, ONLY_FULL_GROUP_BY
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -42,20 +42,23 @@ _MOST_READ: Final = 1_000_000
 """Words that are gone over for the queries of one statement, which may stand in each other."""
 
 
-def may_hang_on_order(query: LoggedQuery) -> bool:
+def may_depend_on_order(query: LoggedQuery) -> bool:
     """Whether a closer look is needed: the words for it may stand in it, outside of strings, or it changes several tables at once."""
     text = query.text
     if _PERHAPS.search(text):
         passed = _PASSED[bool(query.sql_mode & NO_BACKSLASH_ESCAPES)]
         if _PERHAPS.search(passed.sub(" ", text)):
             return True
-    return query.first_word in ("UPDATE", "WITH", "") and not is_simple(query)
+    return query.kind.verb in ("UPDATE", "WITH", "") and not is_simple(query)
 
 
 def verb_of(query: LoggedQuery) -> str:
-    """Its first word, behind brackets and the queries that WITH names; what is long need not be read for it. Raises: NotSure."""
-    if query.first_word not in ("", "WITH"):
-        return query.first_word
+    """Its first word, behind brackets and the queries that WITH names; what is long need not be read for it.
+
+    Raises: UnsupportedSyntax.
+    """
+    if query.kind.verb not in ("", "WITH"):
+        return query.kind.verb
     words = StatementWords(query)
     while words.accept("("):
         pass
@@ -64,14 +67,14 @@ def verb_of(query: LoggedQuery) -> str:
 
 
 def searches_text(query: LoggedQuery) -> bool:
-    """Whether it has MATCH … AGAINST. Raises: NotSure."""
+    """Whether it has MATCH … AGAINST. Raises: UnsupportedSyntax."""
     return any(token.kind is TokenKind.WORD and token.upper == "AGAINST" for token in query.tokens)
 
 
 def order_counts(query: LoggedQuery, *, makes_numbers: bool) -> bool:
     """Whether the statement does other things with rows in another order. makes_numbers: it gives out AUTO_INCREMENT values.
 
-    Raises: NotSure.
+    Raises: UnsupportedSyntax.
     """
     tokens = query.tokens
     verb = verb_of(query)
@@ -113,7 +116,7 @@ def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
                     "CURSOR" in words and not all(one.ordered for one in blocks if one.selects)
                 ):
                     return True
-            except NotSure:
+            except UnsupportedSyntax:
                 return True
             part = []
     return False
@@ -122,7 +125,7 @@ def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
 def values_of_update(query: LoggedQuery) -> frozenset[str] | None:
     """The names of the tables, in lower case and as they are called there, whose columns an UPDATE of several gives to others.
 
-    None: there are columns of which it does not tell the table. Raises: NotSure.
+    None: there are columns of which it does not tell the table. Raises: UnsupportedSyntax.
     """
     tokens = query.tokens
     at = next((number for number, token in enumerate(tokens) if token.upper == "SET"), len(tokens))
@@ -173,7 +176,7 @@ def _is_column(tokens: list[SqlToken], at: int) -> bool:
 def _takes_any_of_groups(tokens: list[SqlToken]) -> bool:
     """Whether a query with groups gives a column that may not be the same in all rows of one: that of the row that comes first.
 
-    Raises: NotSure.
+    Raises: UnsupportedSyntax.
     """
     left = _MOST_READ
     for number, token in enumerate(tokens):
@@ -182,7 +185,7 @@ def _takes_any_of_groups(tokens: list[SqlToken]) -> bool:
             groups, end = _groups(tokens, behind)
             left -= end - number
             if left < 0:
-                raise NotSure("too many queries in it")
+                raise UnsupportedSyntax("too many queries in it")
             if _takes_any(items, groups):
                 return True
     return False
@@ -302,7 +305,7 @@ def _one_of_two_stays(tokens: list[SqlToken], verb: str, words: list[str]) -> bo
 
 
 def _blocks(tokens: list[SqlToken]) -> list[_Block]:
-    """The statement, then the queries in it, each where it begins. Raises: NotSure."""
+    """The statement, then the queries in it, each where it begins. Raises: UnsupportedSyntax."""
     found = [_Block()]
     inside = [(found[0], True)]
     """At each depth of brackets: of which query it is, and whether all of that is there."""
@@ -317,7 +320,7 @@ def _blocks(tokens: list[SqlToken]) -> list[_Block]:
             inside.append((found[-1] if is_query else block, is_query))
         elif word == ")":
             if len(inside) == 1:
-                raise NotSure("a bracket that nothing opens")
+                raise UnsupportedSyntax("a bracket that nothing opens")
             inside.pop()
         elif word == "SELECT":
             if block is found[0] or block.selects:
@@ -345,7 +348,7 @@ def _is_ordered_within(tokens: list[SqlToken], opened: int) -> bool:
             return False
         if depth == 1 and word == "ORDER" and tokens[number + 1].upper == "BY":
             return _orders(tokens, number + 2, selects=False)
-    raise NotSure("a bracket that does not end")
+    raise UnsupportedSyntax("a bracket that does not end")
 
 
 def _orders(tokens: list[SqlToken], at: int, *, selects: bool) -> bool:

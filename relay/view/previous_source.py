@@ -2,14 +2,14 @@
 
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
-from relay.view.stops.stop_reason import CannotBeKept, StopReason
+from relay.view.stops.stop_reason import StopReason, Untranslatable
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 
 
 def behind_source(settings: ViewSettings, known: bytes) -> ViewCheckpoint:
     """The beginning of the other one's first file. known: the rules' state at the end of the former one. What is made depends on the
-    other's binlogs alone, but for the numbers of a MariaDB, of which it does not say which the view gave. Raises: CannotBeKept.
+    other's binlogs alone, but for the numbers of a MariaDB, of which it does not say which the view gave. Raises: Untranslatable.
     """
     rules = rules_of(settings)
     return begun_behind(rules.behind_source(known) if isinstance(rules, MariadbRules) else b"")
@@ -24,6 +24,6 @@ def why_not_behind(settings: ViewSettings, known: bytes) -> StopReason | None:
     """Why a view cannot go on with another source; None: it can, as far as the rules are concerned."""
     try:
         behind_source(settings, known)
-    except CannotBeKept as error:
+    except Untranslatable as error:
         return error.reason
     return None

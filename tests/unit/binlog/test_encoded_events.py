@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from protocol.binlog.made_events import (
+from protocol.binlog.encoded_events import (
     gtid_list_event,
     heartbeat_event,
     heartbeat_v2_event,

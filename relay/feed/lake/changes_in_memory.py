@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.feed.rows.lake_columns import DELETED, NUMBER_COLUMN, SEQUENCE
+from relay.feed.rows.minimal_row_images import without_zones
 from relay.feed.rows.net_changes import cast_column, identifier
-from relay.feed.rows.partial_images import without_zones
 from relay.feed.rows.row_numbers import row_numbers
 
 
@@ -33,15 +33,15 @@ class HeldNet:
         A change that is older than the lake's row no longer counts after that.
         """
         same = " AND ".join(f"n.{identifier(name)} = l.{identifier(name)}" for name in self._key)
-        self._connection.register("held_net", self._keys)
+        self._connection.register("changes_in_memory", self._keys)
         self._connection.register("lake_keys", _numbered(rows))
         try:
             found = self._connection.sql(
                 f"SELECT l.{NUMBER_COLUMN} AS i, n.{NUMBER_COLUMN} AS n, l.{SEQUENCE} > n.{SEQUENCE} AS newer "
-                f"FROM lake_keys l JOIN held_net n ON {same}"
+                f"FROM lake_keys l JOIN changes_in_memory n ON {same}"
             ).to_arrow_table()
         finally:
-            self._connection.unregister("held_net")
+            self._connection.unregister("changes_in_memory")
             self._connection.unregister("lake_keys")
         newer = found.filter(found.column("newer"))
         if newer.num_rows:

@@ -14,7 +14,7 @@ def _as_it_comes() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PackingMeans:
+class CompressionSettings:
     """keys: the active one encrypts. begin: called before the packer is: for a thread of low priority, which must not start a process
     itself (`ProcessPacker.begin`). It may raise OSError."""
 

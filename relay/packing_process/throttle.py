@@ -58,7 +58,7 @@ def processor_time_of(pid: int) -> Callable[[], float]:
     return used
 
 
-class GivingWay:
+class Throttle:
     """Called between two frames; it pauses there while the relay is busy. True: packing must end.
 
     pauses_s: the longest time after its creation in which it pauses; None: always. stops: waits so many seconds, at most, and returns

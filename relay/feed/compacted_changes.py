@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from relay.feed.lake.lake_table import LakeTable
 from relay.feed.rows.equal_rows import OWN_NAME, equal_row_changes, equal_rows_in_pieces
+from relay.feed.rows.minimal_row_images import CurrentRows, RowKey, completed_changes
 from relay.feed.rows.net_changes import CHANGES, ImagesNotWhole, TableRows, net_changes
-from relay.feed.rows.partial_images import CurrentRows, RowKey, completed_changes
 from relay.feed.rows.value_changes import SHAPE, value_changes
+from relay.feed.spool.changes_spilled import SpooledNet
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.spool.spool_directory import SpoolDirectory
-from relay.feed.spool.spooled_net import SpooledNet
 
 
 class NetOfPart:

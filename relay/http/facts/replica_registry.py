@@ -20,7 +20,7 @@ _LONGEST_TEXT: Final = 96
 _ACCOUNT: Final = attrgetter("account")
 
 
-class ReplicaRoll:
+class ReplicaRegistry:
     """On the event loop only. Call `note` once a second, with the archives that are served by the names of views; empty: the mirror."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _MOST_SCANNED_BYTES: Final = 1 << 30
 """So much of a binlog is looked through behind what is recorded."""
 
 
-class RecordedBefore:
+class InitialSnapshot:
     """Of the generation of an archive in `directory`. `may_ask`: whether it is read, which blocks; else nothing is known. Not
     thread-safe."""
 

@@ -35,7 +35,7 @@ class PartRanges:
         return at >= 0 and place < self._stops[at]
 
     def add(self, start: int, stop: int) -> None:
-        """[start, stop), with what lies in it or ends where it begins. Raises: CannotBeKept where there are too many."""
+        """[start, stop), with what lies in it or ends where it begins. Raises: Untranslatable where there are too many."""
         while self._starts and self._starts[-1] >= start:
             self._starts.pop()
             self._stops.pop()
@@ -58,7 +58,7 @@ class _Stretch:
 
 
 @dataclass(slots=True)
-class PartRun:
+class SubTransaction:
     """Parts side by side, in [start, stop) of the file. last: event, last_change: of what changes something. is_statement: its last
     part is one. commits: it is one that commits by itself."""
 
@@ -92,13 +92,13 @@ class PartRuns:
     """Runs in the making. parts: of all of them."""
 
     def __init__(self) -> None:
-        self.all: list[PartRun] = []
+        self.all: list[SubTransaction] = []
         self.parts = 0
         self._stretch = _Stretch()
         self._open = False
 
     def add(self, part: GroupPart) -> None:
-        """A part that may stand with those before it. Raises: CannotBeKept."""
+        """A part that may stand with those before it. Raises: Untranslatable."""
         if not self._open:
             self._begin(part)
             self._open = True
@@ -112,7 +112,7 @@ class PartRuns:
             run.is_statement = part.query is not None
 
     def add_alone(self, part: GroupPart, *, commits: bool = False) -> None:
-        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: CannotBeKept."""
+        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: Untranslatable."""
         self._open = False
         self.add(part)
         self._open = False
@@ -125,7 +125,9 @@ class PartRuns:
     def _begin(self, part: GroupPart) -> None:
         if len(self.all) >= MOST_TRANSACTIONS:
             raise transaction_stops.too_large(f"it would become more than {MOST_TRANSACTIONS} transactions")
-        self.all.append(PartRun(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch))
+        self.all.append(
+            SubTransaction(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch)
+        )
 
 
 class Pieces:
@@ -136,12 +138,12 @@ class Pieces:
         self.held = held
 
     def extend(self, pieces: Iterable[Copy | New]) -> None:
-        """The following pieces. Raises: CannotBeKept."""
+        """The following pieces. Raises: Untranslatable."""
         for piece in pieces:
             self.add(piece)
 
     def add(self, piece: Copy | New) -> None:
-        """The next piece. Raises: CannotBeKept."""
+        """The next piece. Raises: Untranslatable."""
         if isinstance(piece, New):
             self.held += _OF_AN_EVENT + len(piece.body)
         else:

@@ -9,16 +9,16 @@ from typing import TypeVar
 
 import pytest
 
-import relay.view.inspect.waits_ahead as waits_ahead
+import relay.view.inspect.dry_run_waits as dry_run_waits
 from protocol.sql.tables.source_table import Column, Table, whole_key
 from relay.archive.archive import Archive
 from relay.schema_history.schema_record import Line, line, parse_lines, table_line
 from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies import planned_tables
 from relay.view.dependencies.planned_tables import PlannedTables, taken_lines
+from relay.view.inspect.dry_run_stops import find_stops
+from relay.view.inspect.dry_run_waits import find_waits
 from relay.view.inspect.file_pass import LookedAtFile
-from relay.view.inspect.stops_ahead import find_stops
-from relay.view.inspect.waits_ahead import find_waits
 from relay.view.translate.wait_counts import WaitCounts
 from tests.support.archive_filling import fill
 from tests.support.keyed_binlog import KeyedBinlog
@@ -115,8 +115,8 @@ def test_the_counts_are_those_of_a_view_that_goes_over_all_in_order(
     found = find_waits(files, WANTED, lines, run=run_elsewhere)
     assert found.waits.record() == expected.record() and not found.unread
     assert len({why for why, _table in expected.serial}) >= 3 and (expected.beside or lines)
-    monkeypatch.setattr(waits_ahead, "_AT_ONCE", 2)
-    monkeypatch.setattr(waits_ahead, "_MOST_PARTS", 5)
+    monkeypatch.setattr(dry_run_waits, "_AT_ONCE", 2)
+    monkeypatch.setattr(dry_run_waits, "_MOST_PARTS", 5)
     monkeypatch.setattr(planned_tables, "_LEAST_GONE", 1)
     assert find_waits(files, WANTED, lines).waits.record() == expected.record()
     last = find_waits(files, WANTED, lines, is_wanted=lambda file: file is files[-1]).waits

@@ -30,7 +30,7 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FilePlace:
+class StorageLocation:
     """`stored_name`: of the stored file; `stored_bytes`, `digest`: of its bytes. `key_id`: None: not encrypted. `plain_bytes`: of the
     binlog. `end_digest`: of what follows its frames, by which each frame is known for what was packed; empty: not recorded."""
 
@@ -44,11 +44,11 @@ class FilePlace:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceNote:
+class LocationNote:
     """The contents of NAME.place. `file_row`: as in the catalog's table `files`; `gtids`: flavour, state before, transactions inside
     (as at a file's head), those without GTID, as in the table `gtids`; None: unknown."""
 
-    place: FilePlace
+    place: StorageLocation
     file_row: tuple[Any, ...]
     gtids: tuple[str, bytes | None, bytes | None, int] | None
 
@@ -64,7 +64,7 @@ class PlaceNote:
         return json.dumps({**told, "sum": _sum(told)}).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> "PlaceNote":
+    def decode(cls, data: bytes) -> "LocationNote":
         """Decode a note. Raises: ValueError."""
         try:
             told = json.loads(data)
@@ -81,9 +81,9 @@ class PlaceNote:
             raise ValueError(f"it cannot be read: {type(error).__name__} {error}") from error
 
 
-def _place_of(told: dict[str, Any]) -> FilePlace:
+def _place_of(told: dict[str, Any]) -> StorageLocation:
     """Decode the place. Raises: ValueError, KeyError. A bucket may have been written by others: no name leads out of a directory."""
-    found = FilePlace(Tier(told["tier"]), *_values(told))
+    found = StorageLocation(Tier(told["tier"]), *_values(told))
     name, sizes = found.stored_name, (found.stored_bytes, found.plain_bytes)
     if not isinstance(name, str) or not name or "/" in name or "\0" in name or name.startswith("."):
         raise ValueError(f"{name!r} is no name of a stored file")
@@ -97,7 +97,7 @@ def _place_of(told: dict[str, Any]) -> FilePlace:
 
 
 def _values(told: dict[str, Any]) -> tuple[Any, ...]:
-    return (*(told[name] for name in FilePlace.__slots__[1:-1]), told.get(FilePlace.__slots__[-1], ""))
+    return (*(told[name] for name in StorageLocation.__slots__[1:-1]), told.get(StorageLocation.__slots__[-1], ""))
 
 
 def place_path(path: Path) -> Path:
@@ -105,15 +105,15 @@ def place_path(path: Path) -> Path:
     return path.with_name(path.name + PLACE_SUFFIX)
 
 
-def read_note(path: Path) -> PlaceNote | None:
+def read_note(path: Path) -> LocationNote | None:
     """Return the note next to the binlog at `path`; None: there is none. Raises: ValueError; OSError."""
     try:
-        return PlaceNote.decode(read_file(place_path(path)))
+        return LocationNote.decode(read_file(place_path(path)))
     except FileNotFoundError:
         return None
 
 
-def read_place(path: Path) -> FilePlace | None:
+def read_place(path: Path) -> StorageLocation | None:
     """Return the place of the binlog of that path; None: it has no NAME.place. It reads the first bytes only: fit for the event loop.
 
     Raises: ValueError; OSError.
@@ -129,7 +129,7 @@ def read_place(path: Path) -> FilePlace | None:
     return None if note is None else note.place
 
 
-def _place_at_head(data: bytes) -> FilePlace | None:
+def _place_at_head(data: bytes) -> StorageLocation | None:
     if not data.startswith(_HEAD.encode()):
         return None
     try:
@@ -138,7 +138,7 @@ def _place_at_head(data: bytes) -> FilePlace | None:
         match = _PLACE_SUM.match(text, end)
         if match is None or int(match[1]) != _sum(place):
             return None
-        return FilePlace(Tier(place["tier"]), *_values(place))
+        return StorageLocation(Tier(place["tier"]), *_values(place))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

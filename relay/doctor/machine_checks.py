@@ -16,9 +16,9 @@ from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.disk.file_calls import make_new_file, remove_file
 from relay.doctor.doctor_line import DoctorLine
-from relay.doctor.port_judgement import http_lines, port_line
-from relay.doctor.retention_judgement import DiskRoom, retention_lines
-from relay.doctor.source_judgement import shown_bytes
+from relay.doctor.port_checks import http_lines, port_line
+from relay.doctor.retention_checks import DiskRoom, retention_lines
+from relay.doctor.source_checks import shown_bytes
 from relay.process.descriptors import wanted_descriptors
 
 _SYNCS: Final = 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
-from relay.view.former_source import begun_behind, behind_source, why_not_behind
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
+from relay.view.previous_source import begun_behind, behind_source, why_not_behind
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.stops import source_stops

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog.generation_directories import generation_numbers, generation_path
-from relay.archive.storage.file_place import GONE_SUFFIX, PlaceNote, Tier
 from relay.archive.storage.files import BESIDE_SUFFIXES, FileLayer, StoredFile
+from relay.archive.storage.storage_location import GONE_SUFFIX, LocationNote, Tier
 from relay.object_store.object_store import ObjectStore
 from relay.packed.packed_facts import PACKED_SUFFIXES
 
@@ -53,7 +53,7 @@ def forget_gone(layer: FileLayer, directory: Path, name: str) -> bool:
 def _was_in_bucket(layer: FileLayer, path: Path) -> bool:
     try:
         with StoredFile.open(layer, path) as stored:
-            return PlaceNote.decode(stored.read_all()).place.tier is Tier.OBJECT
+            return LocationNote.decode(stored.read_all()).place.tier is Tier.OBJECT
     except FileNotFoundError:
         return False
     except ValueError:

@@ -1,6 +1,6 @@
 """When packing pauses, and for how long, by clocks that the test moves."""
 
-from relay.packing_process.giving_way import BUSY, LONGEST_PAUSE_S, LOOK_S, SHARE, GivingWay
+from relay.packing_process.throttle import BUSY, LONGEST_PAUSE_S, LOOK_S, SHARE, Throttle
 
 
 class Clocks:
@@ -23,7 +23,7 @@ class Clocks:
         self.pass_s(pause_s)
         return self.ends
 
-    def frames(self, way: GivingWay, seconds: float) -> int:
+    def frames(self, way: Throttle, seconds: float) -> int:
         """How many were packed in that time."""
         count, until = 0, self.now + seconds
         while self.now < until:
@@ -33,8 +33,8 @@ class Clocks:
             assert way() is False
         return count
 
-    def way(self, *, pauses_s: float | None = None) -> GivingWay:
-        return GivingWay(
+    def way(self, *, pauses_s: float | None = None) -> Throttle:
+        return Throttle(
             self.stops, lambda: self.relay_s, pauses_s=pauses_s, clock=lambda: self.now, own_s=lambda: self.own_s
         )
 

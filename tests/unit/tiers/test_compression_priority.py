@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.storage.files import FileLayer
-from relay.tiers.packing_urgency import LEAST_FREE_SHARE, LONGEST_WAIT_S, PackingUrgency
+from relay.tiers.compression_priority import LEAST_FREE_SHARE, LONGEST_WAIT_S, CompressionPriority
 
 FILE = (1, "mysql-bin.000001")
 
@@ -25,7 +25,7 @@ class Disk(FileLayer):
 class Waiting:
     def __init__(self) -> None:
         self.now, self.disk = 0.0, Disk()
-        self.urgency = PackingUrgency(self.disk, Path("nowhere"), lambda: self.now)
+        self.urgency = CompressionPriority(self.disk, Path("nowhere"), lambda: self.now)
 
     @property
     def is_urgent(self) -> bool:

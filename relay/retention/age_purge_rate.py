@@ -8,7 +8,7 @@ _AT_ONCE: Final = 0.1
 """The share of an archive's bytes that may go in one step after a rest, and at the start."""
 
 
-class AgePace:
+class AgePurgeRate:
     """The pace of one archive. It fills with time up to a tenth of the archive. At the start it is full."""
 
     def __init__(self) -> None:

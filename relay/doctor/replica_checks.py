@@ -7,7 +7,7 @@ from protocol.printable import printable
 from relay.config import Config
 from relay.doctor.doctor_line import DoctorLine
 from relay.doctor.server_answers import ServerAnswers
-from relay.doctor.source_judgement import clock_line
+from relay.doctor.source_checks import clock_line
 
 _DEFAULT_TIMEOUT_S: Final = 60
 

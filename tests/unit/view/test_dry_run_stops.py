@@ -9,8 +9,8 @@ from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.view.inspect.dry_run_stops import StopsFound, find_stops
 from relay.view.inspect.file_pass import LookedAtFile
-from relay.view.inspect.stops_ahead import StopsFound, find_stops
 from relay.view.rules.settings import ViewSettings
 from relay.view.stops.source_stops import source_changed
 from relay.view.stops.view_stop import ViewStop, ViewStopped

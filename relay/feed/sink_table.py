@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from protocol.sql.engines import engine_of, has_transactions
 from protocol.sql.tables.source_table import Table, TableName
 from relay.feed.archive_reading import ArchiveReading
+from relay.feed.compacted_changes import NetOfPart
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import (
@@ -25,10 +26,9 @@ from relay.feed.lake.lake_table import (
     LakeTable,
     NewTable,
 )
-from relay.feed.net_of_part import NetOfPart
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
 from relay.feed.rows.equal_rows import OWN_NAME, RowsUnnamed
-from relay.feed.rows.feed_place import FeedPlace
+from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import TableRows
@@ -41,7 +41,7 @@ from relay.feed.statements.logged_changes import (
     DROPPED,
     RENAMED,
     TRUNCATED,
-    FedDefinition,
+    DdlChange,
     UnseenChange,
     shown,
 )
@@ -62,16 +62,17 @@ CHANGE_COLUMNS: Final = pa.schema(
         ("transaction", pa.int64()),
     ]
 )
-"""The columns of a table's changes: one row for each changed row, in order of (sequence, row). Definitions have rows below 0, and a rename has the
-other tables' names in `before` and `after`."""
+"""The columns of a table's changes: one row for each changed row, in order of (sequence, row). Definitions have rows below 0, and a
+rename has the other tables' names in `before` and `after`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
-    """The settings for feeding tables. With `every_statement` a change in statement format makes all tables stale, not only those it names.
+    """The settings for feeding tables. With `every_statement` a change in statement format makes all tables stale, not only those it
+    names.
 
-    `no_cascades` are patterns of tables without foreign keys that change their rows. `trusted_images` are patterns of tables of a MariaDB to which no
-    trigger and no stored function writes.
+    `no_cascades` are patterns of tables without foreign keys that change their rows. `trusted_images` are patterns of tables of a
+    MariaDB to which no trigger and no stored function writes.
     """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
@@ -89,7 +90,7 @@ class FeedSettings:
         return names_table(self.trusted_images, key)
 
 
-class FedTable:
+class SinkTable:
     """One fed table. `current` and `history` are None if they do not exist (yet)."""
 
     def __init__(
@@ -118,7 +119,7 @@ class FedTable:
         return ".".join(self.key)
 
     @property
-    def place(self) -> FeedPlace | None:
+    def place(self) -> FeedOffset | None:
         """The place up to which all of it is fed; None if nothing exists."""
         places = [one.place for one in (self.current, self.history) if one is not None]
         found = [one for one in places if one is not None]
@@ -129,7 +130,7 @@ class FedTable:
         """True if it is not stale yet."""
         return any(one is not None and not one.properties.get(STALE_FROM) for one in (self.current, self.history))
 
-    def definition_at(self, place: FeedPlace, upto: FeedPlace) -> Table | None:
+    def definition_at(self, place: FeedOffset, upto: FeedOffset) -> Table | None:
         """Return the table's definition for an event at a place."""
         return self._reading.table(self.key, place, upto)
 
@@ -150,8 +151,8 @@ class FedTable:
             self._apply_history(batch, part)
 
     def begin_history(self, batch: FeedBatch, part: TablePart) -> None:
-        """Create the table of changes when a batch has the first: before current rows pass the batch's start, or a feed that is killed in between
-        would continue from these."""
+        """Create the table of changes when a batch has the first: before current rows pass the batch's start, or a feed that is killed
+        in between would continue from these."""
         is_first = self.history is None and HISTORY in self._settings.modes
         if is_first and (part.rows.num_rows or part.definitions):
             self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
@@ -180,7 +181,7 @@ class FedTable:
         """Return the engine of all its rows; empty if it is unknown or was changed in between."""
         if not (batch.rolled_back or batch.prepared) or not part.rows.num_rows:
             return ""
-        places = [FeedPlace.at(one["file"], one["position"]) for one in part.rows.ends()]
+        places = [FeedOffset.at(one["file"], one["position"]) for one in part.rows.ends()]
         places += [one.end for one in part.definitions]
         found = [self.definition_at(place, batch.end) for place in places]
         engines = {one.engine.lower() if one is not None else "" for one in found}
@@ -197,9 +198,9 @@ class FedTable:
         rows = self._kept(part.rows, batch, self._engine(part, batch))
         applied = batch.start
         marks = [one for one in (*batch.unseen, *part.unseen) if self._is_touched(one, batch, part)]
-        # A definition applies at the start of its own transaction: the rows of that transaction come after it. What the same statement hides is
-        # marked before: after it, the table is complete up to its end.
-        events: list[FedDefinition | UnseenChange] = [*marks, *part.definitions]
+        # A definition applies at the start of its own transaction: the rows of that transaction come after it. What the same statement
+        # hides is marked before: after it, the table is complete up to its end.
+        events: list[DdlChange | UnseenChange] = [*marks, *part.definitions]
         events.sort(key=lambda one: (one.start, one.position))
         for one in events:
             if isinstance(one, UnseenChange):
@@ -212,7 +213,7 @@ class FedTable:
             applied = one.start
         self._apply_rows(rows.between(applied, None), batch.end, batch)
 
-    def _apply_rows(self, rows: PartRows, place: FeedPlace, batch: FeedBatch) -> None:
+    def _apply_rows(self, rows: PartRows, place: FeedOffset, batch: FeedBatch) -> None:
         if self.current is None and self._settings.assume_empty and rows.num_rows:
             self._create_assumed(rows, batch)
         if self.current is None or not rows.num_rows:
@@ -225,7 +226,7 @@ class FedTable:
             return
         known, told = self._table_rows(rows, batch)
         if (at_source := engine_of(known.engine)) is not None and at_source.rows_elsewhere:
-            first = FeedPlace.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
+            first = FeedOffset.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
             self.mark_stale(self.current, unseen_at(first.version, f"a table of engine {known.engine} has other rows"))
         key = lake_key(known) if told.key else OWN_NAME
         try:
@@ -241,7 +242,7 @@ class FedTable:
         rows: PartRows,
         told: TableRows,
         key: tuple[str, ...],
-        place: FeedPlace,
+        place: FeedOffset,
         batch: FeedBatch,
     ) -> None:
         """Merge rows of one definition. Raises: FeedStop; RowsUnnamed, with nothing done."""
@@ -301,7 +302,7 @@ class FedTable:
 
     def _table_rows(self, rows: PartRows, batch: FeedBatch) -> tuple[Table, TableRows]:
         """Return the definition that rows have, and how they are kept. Raises: FeedStop if the lake's table has other columns."""
-        places = [FeedPlace.at(one["file"], one["position"]) for one in rows.ends()]
+        places = [FeedOffset.at(one["file"], one["position"]) for one in rows.ends()]
         told = self._reading.told(places[0])
         first, last = (self.definition_at(place, batch.end) for place in places)
         if first is None or last is None:
@@ -338,30 +339,30 @@ class FedTable:
 
     def _create_assumed(self, rows: PartRows, batch: FeedBatch) -> None:
         one, _last = rows.ends()
-        found = self.definition_at(FeedPlace.at(one["file"], one["position"]), batch.end)
+        found = self.definition_at(FeedOffset.at(one["file"], one["position"]), batch.end)
         if found is not None:
             stale = dict(zip((STALE_FROM, STALE_REASON), self.missed, strict=True)) if self.missed is not None else {}
             self._create(found, batch.start, stale)
 
-    def _create(self, table: Table, place: FeedPlace, properties: Mapping[str, str] | None = None) -> None:
+    def _create(self, table: Table, place: FeedOffset, properties: Mapping[str, str] | None = None) -> None:
         columns = lake_columns(table, self._reading.told(place))
         self.create(lake_schema(columns, has_key=bool(lake_key(table))), place, properties)
 
-    def create(self, schema: pa.Schema, place: FeedPlace, properties: Mapping[str, str] | None = None) -> None:
+    def create(self, schema: pa.Schema, place: FeedOffset, properties: Mapping[str, str] | None = None) -> None:
         """Create its table of current rows, empty."""
         self.current = self._lake.create(NewTable(CURRENT, self.key, schema, place, properties or {}))
 
     # ---- definitions ----
 
-    def _apply_definition(self, definition: FedDefinition, place: FeedPlace, batch: FeedBatch) -> None:
+    def _apply_definition(self, definition: DdlChange, place: FeedOffset, batch: FeedBatch) -> None:
         """Apply a definition. Raises: FeedStop if it cannot be followed."""
         fed = self.current.place if self.current is not None else None
         if fed is not None and fed >= definition.end:
             return
-        at = FeedPlace(definition.start.generation, definition.start.number, definition.position)
+        at = FeedOffset(definition.start.generation, definition.start.number, definition.position)
         told = self._reading.told(at)
         after = self.definition_at(at, batch.end)
-        before = self.definition_at(FeedPlace(at.generation, at.number, at.position - 1), batch.end)
+        before = self.definition_at(FeedOffset(at.generation, at.number, at.position - 1), batch.end)
         if definition.action == CREATED:
             if self.current is not None or before is None or not definition.if_not_exists:
                 self._created(definition, after, place, told)
@@ -407,7 +408,7 @@ class FedTable:
         except CannotEvolve as error:
             raise table_stop("column_changed", told, self.name, f"The lake's format cannot follow: {error}.") from None
 
-    def _created(self, definition: FedDefinition, after: Table | None, place: FeedPlace, told: str) -> None:
+    def _created(self, definition: DdlChange, after: Table | None, place: FeedOffset, told: str) -> None:
         if after is None:
             if self.current is None:
                 return
@@ -460,7 +461,7 @@ class FedTable:
 
 def unseen_at(version: int, reason: str) -> UnseenChange:
     """Return a change of one table that the binlog does not record."""
-    return UnseenChange(FeedPlace.of_version(version), frozenset(), reason)
+    return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)
 
 
 def _is_empty(table: LakeTable) -> bool:
@@ -481,7 +482,7 @@ def _name_told(key: TableName | None) -> str | None:
     return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
 
 
-def with_definitions(rows: Iterable[pa.Table], definitions: list[FedDefinition]) -> Iterator[pa.Table]:
+def with_definitions(rows: Iterable[pa.Table], definitions: list[DdlChange]) -> Iterator[pa.Table]:
     """Yield rows of `changes` in order, with those of the definitions between them."""
     left = _definition_rows(definitions) if definitions else None
     for some in rows:
@@ -499,7 +500,7 @@ def _in_order(rows: pa.Table) -> pa.Table:
     return rows.sort_by([("sequence", "ascending"), ("row", "ascending")])
 
 
-def _definition_rows(definitions: list[FedDefinition]) -> pa.Table:
+def _definition_rows(definitions: list[DdlChange]) -> pa.Table:
     """Return definitions as rows; `row` is below 0, so that those of one statement are ordered, too."""
     counts = Counter(one.sequence for one in definitions)
     rows = []

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.feed.rows.lake_columns import DELETED, NUMBER_COLUMN, SEQUENCE
+from relay.feed.rows.minimal_row_images import CurrentRows, without_zones
 from relay.feed.rows.net_changes import cast_column, identifier
-from relay.feed.rows.partial_images import CurrentRows, without_zones
 from relay.feed.rows.row_numbers import row_numbers
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.spool.spool_file import SpoolFile

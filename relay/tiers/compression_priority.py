@@ -14,7 +14,7 @@ LEAST_FREE_SHARE: Final = 0.1
 """The share of the file system below which free room makes packing urgent."""
 
 
-class PackingUrgency:
+class CompressionPriority:
     """For one thread."""
 
     def __init__(self, layer: FileLayer, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:

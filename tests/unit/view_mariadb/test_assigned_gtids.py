@@ -6,15 +6,15 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.view.rules.mariadb.given_gtids import LAST_GNO, GivenGtids, domain_uuid
-from relay.view.stops.stop_reason import CannotBeKept
+from relay.view.rules.mariadb.assigned_gtids import LAST_GNO, AssignedGtids, domain_uuid
+from relay.view.stops.stop_reason import Untranslatable
 
 BASE = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
 
 
-def given(*groups: tuple[int, int], before: str = "") -> GivenGtids:
+def given(*groups: tuple[int, int], before: str = "") -> AssignedGtids:
     """What was given to groups of these domains and numbers, behind a Gtid_list."""
-    made = GivenGtids(BASE)
+    made = AssignedGtids(BASE)
     made.executed_before(GtidList.from_text(before))
     for domain, number in groups:
         made.check(domain, number)
@@ -22,8 +22,8 @@ def given(*groups: tuple[int, int], before: str = "") -> GivenGtids:
     return made
 
 
-def refused(made: GivenGtids, domain: int, number: int) -> str:
-    with pytest.raises(CannotBeKept) as stop:
+def refused(made: AssignedGtids, domain: int, number: int) -> str:
+    with pytest.raises(Untranslatable) as stop:
         made.check(domain, number)
     return stop.value.reason.name
 
@@ -69,7 +69,7 @@ def test_a_group_that_becomes_several_gives_each_its_own_uuid() -> None:
 
 
 def test_groups_of_one_commit_wait_for_the_same_transaction() -> None:
-    made = GivenGtids(BASE)
+    made = AssignedGtids(BASE)
     waits = [made.give(0, number, commit) for number, commit in enumerate([9, 9, 9, 12, 12, None, 12, 13], 1)]
     assert waits == [0, 1, 2, 0, 1, 0, 0, 0]
     made.give(0, 9, 13)
@@ -81,7 +81,7 @@ def test_what_was_given_is_known_again_from_its_state() -> None:
     made = given((0, 1), (0, 5), (0, 6), (9, 3), before="4-1-77")
     made.give(9, 4, 55, 2)
     made.give(0, 7, 56)
-    again = GivenGtids(BASE)
+    again = AssignedGtids(BASE)
     again.restore(made.state())
     assert (again.state(), again.executed()) == (made.state(), made.executed())
     assert again.give(0, 8, 56) == made.give(0, 8, 56) == 1

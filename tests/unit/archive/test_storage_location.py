@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.storage.file_place import FilePlace, PlaceNote, Tier, place_path, read_note, read_place
+from relay.archive.storage.storage_location import (
+    LocationNote,
+    StorageLocation,
+    Tier,
+    place_path,
+    read_note,
+    read_place,
+)
 
-PLACE = FilePlace(Tier.OBJECT, "mysql-bin.000001.zst", 10, None, "sha256:x", 100)
+PLACE = StorageLocation(Tier.OBJECT, "mysql-bin.000001.zst", 10, None, "sha256:x", 100)
 GTIDS = bytes(2 << 20)
 
 
@@ -15,7 +22,7 @@ GTIDS = bytes(2 << 20)
 def path(tmp_path: Path) -> Path:
     """A binlog's, with a note of 4 MiB beside it."""
     path = tmp_path / "mysql-bin.000001"
-    note = PlaceNote(PLACE, ("mysql-bin.000001",), ("mysql", GTIDS, b"inside", 0))
+    note = LocationNote(PLACE, ("mysql-bin.000001",), ("mysql", GTIDS, b"inside", 0))
     place_path(path).write_bytes(note.encode())
     return path
 
@@ -30,7 +37,7 @@ def test_the_place_is_read_at_once_whatever_the_size_of_the_note(path: Path) -> 
 
 
 def test_all_of_a_note_is_what_was_written(path: Path) -> None:
-    assert read_note(path) == PlaceNote(PLACE, ("mysql-bin.000001",), ("mysql", GTIDS, b"inside", 0))
+    assert read_note(path) == LocationNote(PLACE, ("mysql-bin.000001",), ("mysql", GTIDS, b"inside", 0))
 
 
 @pytest.mark.parametrize("offset", [15, 60, 150])
@@ -44,7 +51,7 @@ def test_a_place_that_was_changed_is_not_believed(path: Path, offset: int) -> No
 
 def test_a_note_from_before_the_place_had_a_sum_is_read_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "mysql-bin.000001"
-    encoded = PlaceNote(PLACE, (), None).encode().decode()
+    encoded = LocationNote(PLACE, (), None).encode().decode()
     begin, end = encoded.index(', "place_sum"'), encoded.index(', "file"')
     old = encoded[:begin] + encoded[end : encoded.index(', "sum"')] + "}"
     place_path(path).write_text(old)

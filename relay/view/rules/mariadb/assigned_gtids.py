@@ -56,7 +56,7 @@ class NumbersGiven:
         return kept if kept.following else None
 
 
-class GivenGtids:
+class AssignedGtids:
     """What was given, and which groups were committed together. base: the view's uuid."""
 
     def __init__(self, base: UUID) -> None:
@@ -83,7 +83,7 @@ class GivenGtids:
         return given.following - 1 if given is not None else 0
 
     def check(self, domain: int, sequence: int) -> None:
-        """Raises: CannotBeKept for a number that the next group of the domain must not have."""
+        """Raises: Untranslatable for a number that the next group of the domain must not have."""
         last = self.last(domain)
         if sequence <= last:
             raise transaction_stops.sequence_not_increasing(domain, sequence, last)

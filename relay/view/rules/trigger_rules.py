@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from protocol.errors import ProtocolError
-from protocol.sql.lexer import NotSure
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import BodyChange
@@ -18,18 +18,18 @@ from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import called_routines
+from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.routine_body import change_of
-from relay.view.rules.statement.row_picks import verb_of
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
-from relay.view.stops.stop_reason import CannotBeKept, TableUnknown
+from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 
 _NO_THREAD: Final = -1
 _REMOVALS: Final = ("REPLACE", "DELETE")
 _NO_CALLS: Final = ("ALTER", "DROP", "RENAME", "TRUNCATE", "GRANT", "REVOKE")
 
 
-class FiredRisk(NamedTuple):
+class TriggerRisk(NamedTuple):
     """tables: whose triggers may do otherwise on the target. calls: a known function may. several: some table has UPDATE triggers."""
 
     tables: tuple[TableName, ...]
@@ -40,13 +40,13 @@ class FiredRisk(NamedTuple):
         return bool(self.tables) or self.calls or self.several
 
 
-def fired_risk(engines: TableEngines, settings: ViewSettings) -> FiredRisk:
+def fired_risk(engines: TableEngines, settings: ViewSettings) -> TriggerRisk:
     """By what is known. More than what `check_changes` stops at, whatever the source's version is and the session's settings are."""
     bodies = engines.bodies
     if not bodies or not may_differ(settings):
-        return FiredRisk((), False, False)
+        return TriggerRisk((), False, False)
     found = bodies.leading_to(lru_cache(None)(lambda change: _may_differ(change, engines, settings)))
-    return FiredRisk(found.tables, found.functions, bodies.any_on_update)
+    return TriggerRisk(found.tables, found.functions, bodies.any_on_update)
 
 
 def _may_differ(change: BodyChange, engines: TableEngines, settings: ViewSettings) -> bool:
@@ -64,7 +64,7 @@ def _may_differ(change: BodyChange, engines: TableEngines, settings: ViewSetting
 
 
 def check_changes(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: CannotBeKept for a statement that leaves other rows behind on the target, by itself or by what it sets off, or may."""
+    """Raises: Untranslatable for a statement that leaves other rows behind on the target, by itself or by what it sets off, or may."""
     for part in parts:
         check_removals((part,), engines, settings)
         if part.kind is PartKind.STATEMENT and part.query is not None and engines.bodies:
@@ -80,7 +80,7 @@ def _check_fired(query: LoggedQuery, engines: TableEngines, settings: ViewSettin
             return
         changes = _changes(query, verb, engines)
         calls = _known_calls(query, engines)
-    except (NotSure, ProtocolError):
+    except (UnsupportedSyntax, ProtocolError):
         return  # the replica reads it or refuses it
     for change in changes:
         if change.verb == "UPDATE":
@@ -91,13 +91,13 @@ def _check_fired(query: LoggedQuery, engines: TableEngines, settings: ViewSettin
                 check_removal(query, inner.verb, inner.tables, engines, settings)
             elif inner.verb == "UPDATE":
                 _check_update(query, inner, engines)
-        except CannotBeKept as stopped:
+        except Untranslatable as stopped:
             stop = statement_stops.inside(inside.told, stopped)
             raise TableUnknown(stop.reason, stopped.table) if isinstance(stopped, TableUnknown) else stop from stopped
 
 
 def _changes(query: LoggedQuery, verb: str, engines: TableEngines) -> list[BodyChange]:
-    """What the statement changes itself, temporary tables apart. Raises: NotSure."""
+    """What the statement changes itself, temporary tables apart. Raises: UnsupportedSyntax."""
     if verb == "LOAD":
         verb = "REPLACE" if load_replaces(query) else "INSERT"
     if verb not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
@@ -113,7 +113,7 @@ def _is_temporary(name: TableName, query: LoggedQuery, engines: TableEngines) ->
 
 
 def _known_calls(query: LoggedQuery, engines: TableEngines) -> list[TableName]:
-    """The known functions that it may call. Raises: NotSure."""
+    """The known functions that it may call. Raises: UnsupportedSyntax."""
     text = query.raw.lower()
     if not any(not name.isascii() or name.encode() in text for name in engines.bodies.functions):
         return []

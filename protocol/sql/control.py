@@ -1,0 +1,82 @@
+"""Transaction control in a binary log: BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA, with the name that each is about."""
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+from protocol.sql.gaps import GAPS, first_word_at
+from protocol.sql.lexer import UnsupportedSyntax
+
+
+class Control(Enum):
+    """What a statement does to its transaction."""
+
+    BEGIN = "begin"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    ROLLBACK_TO = "rollback to"
+    SAVEPOINT = "savepoint"
+    RELEASE = "release savepoint"
+    XA_START = "xa start"
+    XA_END = "xa end"
+    XA_PREPARE = "xa prepare"
+    XA_COMMIT = "xa commit"
+    XA_ROLLBACK = "xa rollback"
+
+
+class ControlStatement(NamedTuple):
+    """`name`: of a savepoint, without quotes and in lower case, as servers compare it; of an XA transaction, as the statement has it,
+    without ONE PHASE; else empty."""
+
+    control: Control
+    name: bytes = b""
+
+
+_NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
+_CONTROL: Final = re.compile(
+    rb"""(?:
+      (?P<BEGIN> BEGIN (?>(?:%(gap)s WORK)?) %(gaps)s ;?+ \Z | START %(gap)s TRANSACTION \b)
+    | (?P<COMMIT> COMMIT \b)
+    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(gap)s (?>(?:SAVEPOINT %(gap)s)?) (?P<ROLLBACK_TO> %(name)s)
+    | (?P<ROLLBACK> ROLLBACK \b)
+    | SAVEPOINT %(gap)s (?P<SAVEPOINT> %(name)s)
+    | RELEASE %(gap)s SAVEPOINT %(gap)s (?P<RELEASE> %(name)s)
+    | XA %(gap)s (?:
+        (?:START|BEGIN) \b (?P<XA_START> .*+) | END \b (?P<XA_END> .*+) | PREPARE \b (?P<XA_PREPARE> .*+)
+      | COMMIT \b (?P<XA_COMMIT> .*+) | ROLLBACK \b (?P<XA_ROLLBACK> .*+)
+      )
+    )"""
+    % {**GAPS, b"name": _NAME},
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+_ONE_PHASE: Final = re.compile(rb"\sONE\s++PHASE\s*+\Z", re.IGNORECASE)
+_SAVEPOINTS: Final = frozenset((Control.SAVEPOINT, Control.ROLLBACK_TO, Control.RELEASE))
+
+
+def control_of(text: bytes, server_version: str = "") -> ControlStatement | None:
+    """Return what a statement is to its transaction; None: it is no transaction control, or that is not known.
+
+    Comments before it count for nothing: servers since 5.0 log SAVEPOINT and ROLLBACK TO in the client's own text.
+    `server_version`: of the server that ran it; "" where that is not known.
+    """
+    try:
+        found = _CONTROL.match(text, first_word_at(text, server_version))
+    except UnsupportedSyntax:
+        return None
+    if found is None or found.lastgroup is None:
+        return None
+    control, name = Control[found.lastgroup], found[found.lastgroup]
+    if control in _SAVEPOINTS:
+        return ControlStatement(control, _savepoint_name(name))
+    if control.name.startswith("XA_"):
+        return ControlStatement(control, _ONE_PHASE.sub(b"", name).strip())
+    return ControlStatement(control)
+
+
+def _savepoint_name(text: bytes) -> bytes:
+    """A connection with ANSI_QUOTES writes SAVEPOINT "s", and ROLLBACK TO `s` all the same (5.6.24)."""
+    name = text
+    quote = name[:1]
+    if quote in (b"`", b'"') and name[-1:] == quote and len(name) > 1:
+        name = name[1:-1].replace(quote * 2, quote)
+    return name.lower()

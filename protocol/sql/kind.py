@@ -1,0 +1,134 @@
+"""The first look at a statement: its kind, by its first words, and what a definition is about. Nothing else of it is read."""
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+from protocol.sql.gaps import GAPS, first_word_at
+from protocol.sql.lexer import UnsupportedSyntax
+
+
+class Purpose(Enum):
+    """What a statement does, as far as its first words tell it."""
+
+    CONTROL = "transaction control"
+    """BEGIN, COMMIT, SAVEPOINT, XA …: see `control`."""
+    DEFINITION = "definition"
+    """CREATE, ALTER, DROP, RENAME and TRUNCATE, but for those of accounts."""
+    ACCOUNTS = "accounts"
+    """It makes, changes or drops accounts, roles or privileges."""
+    ROWS = "rows"
+    """It changes rows, or may do so by functions and procedures that it calls."""
+    OTHER = "other"
+    UNSURE = "unsure"
+    """An executable comment is before its first word, and it is not known whether the server reads it."""
+
+
+class StatementKind(NamedTuple):
+    """`verb`: its first word, in upper case; "" where there is none, or it is not known. `thing`: the object of a CREATE, ALTER, DROP,
+    RENAME or TRUNCATE, as TABLE or VIEW (DATABASE also for SCHEMA), PASSWORD or DEFAULT ROLE of SET; "" where it has none of those
+    known here. `temporary`: it has TEMPORARY before that.
+    """
+
+    purpose: Purpose
+    verb: str = ""
+    thing: str = ""
+    temporary: bool = False
+
+    @property
+    def may_define(self) -> bool:
+        """Whether it makes, changes, drops or renames something, accounts too, or that is not known."""
+        return self.verb in _DEFINES or self.purpose is Purpose.UNSURE
+
+    @property
+    def may_commit(self) -> bool:
+        """Whether it commits the transaction that it stands in as definitions do, or that is not known."""
+        return self.verb == "TRUNCATE" or self.may_define
+
+
+_DEFINES: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME"))
+_OBJECTS: Final = _DEFINES | {"TRUNCATE"}
+_UNSURE: Final = StatementKind(Purpose.UNSURE)
+_NOTHING: Final = StatementKind(Purpose.OTHER)
+_BY_VERB: Final = {
+    **dict.fromkeys(("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"), Purpose.CONTROL),
+    **dict.fromkeys(("GRANT", "REVOKE"), Purpose.ACCOUNTS),
+    **dict.fromkeys(
+        ("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "WITH", "CALL", "DO", "SELECT", "VALUES"), Purpose.ROWS
+    ),
+}
+_BY_WORD: Final = {
+    spelled: StatementKind(purpose, word)
+    for word, purpose in _BY_VERB.items()
+    for spelled in (word.encode(), word.lower().encode())
+}
+"""Those that one word tells, as it is spelled mostly: this is asked of every statement."""
+_WORD: Final = re.compile(rb"[A-Za-z_][\w$]*+")
+_NAME: Final = rb"(?>`(?>(?:[^`]++|``)*)`|\"(?>[^\"]*)\"|'(?>[^']*)'|[\w$.%\x80-\xff]++)"
+_ACCOUNT: Final = rb"%(name)s%(gaps)s(?>(?:@%(gaps)s%(name)s|\(%(gaps)s\))?)" % {**GAPS, b"name": _NAME}
+_THING: Final = re.compile(
+    rb"""
+    (?>(?:%(between)s (?>
+        OR %(between)s REPLACE\b | (?P<temporary> TEMPORARY\b)
+      | (?:ONLINE|OFFLINE|IGNORE|UNIQUE|FULLTEXT|SPATIAL|VECTOR|AGGREGATE|UNDO|NO_WRITE_TO_BINLOG|LOCAL)\b
+      | DEFINER %(gaps)s = %(gaps)s %(account)s | ALGORITHM %(gaps)s = %(gaps)s \w++ | SQL %(gap)s SECURITY %(gap)s \w++
+    ))*)
+    %(between)s (?P<thing> [A-Za-z]++) (?![\w$])
+    """
+    % {**GAPS, b"account": _ACCOUNT},
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_THINGS: Final = {
+    **{
+        word: word
+        for word in (
+            "TABLE", "INDEX", "DATABASE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE",
+            "SEQUENCE", "PACKAGE", "LOGFILE", "INSTANCE", "LIBRARY", "RESOURCE",
+        )
+    },
+    "SCHEMA": "DATABASE", "TABLES": "TABLE",
+}  # fmt: skip
+_AFTER: Final = {
+    "BEGIN": re.compile(rb"(?>(?:%(gap)sWORK)?)%(gaps)s;?+\Z" % GAPS, re.DOTALL | re.IGNORECASE),
+    "START": re.compile(rb"%(between)sTRANSACTION\b" % GAPS, re.DOTALL | re.IGNORECASE),
+    "ANALYZE": re.compile(
+        rb"%(gap)s(?>(?:FORMAT%(gaps)s=%(gaps)s\w++%(gap)s)?)(?!(?:NO_WRITE_TO_BINLOG|LOCAL|TABLES?)\b)\w" % GAPS,
+        re.DOTALL | re.IGNORECASE,
+    ),
+    "SET": re.compile(rb"%(between)s(?:(PASSWORD)|DEFAULT%(between)sROLE)\b" % GAPS, re.DOTALL | re.IGNORECASE),
+}
+
+
+def kind_of(text: bytes, server_version: str = "") -> StatementKind:
+    """Return what the statement is. `server_version`: of the server that ran it; "" where that is not known."""
+    try:
+        at = first_word_at(text, server_version)
+    except UnsupportedSyntax:
+        return _UNSURE
+    found = _WORD.match(text, at)
+    if found is None:
+        return _NOTHING
+    word = found[0]
+    known = _BY_WORD.get(word)
+    return known if known is not None else _kind(text, found.end(), word.decode().upper())
+
+
+def _kind(text: bytes, stop: int, verb: str) -> StatementKind:
+    purpose = _BY_VERB.get(verb)
+    if purpose is not None:
+        return StatementKind(purpose, verb)
+    if verb in _OBJECTS:
+        about = _THING.match(text, stop)
+        if about is None:
+            return StatementKind(Purpose.DEFINITION, verb)
+        thing = _THINGS.get(about["thing"].decode().upper(), "")
+        purpose = Purpose.ACCOUNTS if thing in ("USER", "ROLE") else Purpose.DEFINITION
+        return StatementKind(purpose, verb, thing, about["temporary"] is not None)
+    after = _AFTER[verb].match(text, stop) if verb in _AFTER else None
+    if verb in ("BEGIN", "START") and after is not None:
+        return StatementKind(Purpose.CONTROL, verb)
+    if verb == "ANALYZE" and after is not None:
+        return StatementKind(Purpose.ROWS, verb)  # MariaDB runs the statement that it looks at
+    if verb == "SET" and after is not None:
+        return StatementKind(Purpose.ACCOUNTS, verb, "PASSWORD" if after[1] else "DEFAULT ROLE")
+    return StatementKind(Purpose.OTHER, verb)
