@@ -77,7 +77,7 @@ class ProgressTable:
 
     @property
     def begun_at(self) -> FeedOffset | None:
-        """How far the feed with these settings was while it had no table yet; None if there was none, as far as is known."""
+        """The place of the feed with these settings while it had no table yet; None if there was none, as far as is known."""
         version = self._starts().get(self._choice)
         return FeedOffset.of_version(version) if version is not None else None
 

@@ -140,7 +140,7 @@ class SourceControl:
 
     @property
     def received_heartbeats(self) -> int:
-        """How many heartbeats were received since the relay's start."""
+        """The number of heartbeats that were received since the relay's start."""
         return self._link.received_heartbeats
 
     @property

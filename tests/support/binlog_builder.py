@@ -1,6 +1,6 @@
 """A builder of small valid binlogs, MySQL-5.6-like and MariaDB-like, which remembers where its transactions begin and end.
 
-The builder is told what each event does to its group; it infers nothing, so it can judge code that infers.
+The caller says what each event does to its group; the builder infers nothing, so it can judge code that infers.
 """
 
 import struct

@@ -181,7 +181,7 @@ class Oracle:
     def look_up_query(self, text: str) -> tuple[int, str | None]:
         inside, opener = self.in_group, self.opener
         if inside and opener == "load":
-            # 4.x and 5.x write LOAD DATA's blocks as they read them: what other sessions commit stands between
+            # 4.x and 5.x write LOAD DATA's blocks as they read them: commits of other sessions come between
             return INSIDE, None
         if text in ("begin", "xa start"):
             return (INSIDE, "begin") if inside and opener == "gtid" else (START, "begin")

@@ -34,7 +34,7 @@ class Browser:
         return self.text(selector)
 
     def _text_now(self, selector: str) -> str:
-        # What is replaced while it is read is read again.
+        # An element that is replaced while it is read is read again.
         return str(self.driver.execute_script("return document.querySelector(arguments[0])?.innerText || ''", selector))
 
     def script(self, text: str, *arguments: object) -> object:

@@ -143,5 +143,5 @@ def _fill(source: Server) -> None:
 
 
 def _names(source: Server) -> list[str]:
-    # What clients of MySQL 9.7 say by themselves, no older server knows.
+    # Clients of MySQL 9.7 send by default what no older server knows.
     return ["SET NAMES utf8mb4 COLLATE utf8mb4_general_ci"] if source.name == "mysql97" else []

@@ -198,7 +198,7 @@ def purge_before_newest(source: Server) -> None:
     wait_until(is_purged, "the older files are purged", 30)
 
 
-# What a server writes at the ends of a file by itself, in no transaction.
+# A server itself writes these at the ends of a file, in no transaction.
 _OF_THE_FILE = {"Format_desc", "Previous_gtids", "Gtid_list", "Binlog_checkpoint", "Rotate", "Stop"}
 
 

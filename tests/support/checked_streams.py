@@ -20,10 +20,10 @@ _HEADER_BYTES: Final = 19
 _CHECKSUM_BYTES: Final = 4
 # Behind the header: version u16, the server's version 50, then this.
 _CREATED: Final = slice(52, 56)
-# A checksum may stand behind it.
+# A checksum may follow it.
 _NAME: Final = re.compile(rb"^[a-z-]+\.\d{6}")
 _LAST_OF_ITS_UNIT: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.END)
-# With the place behind transactions that were passed over.
+# These contain the place after transactions that were skipped.
 _HEARTBEATS: Final = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
 # A flag of a Gtid_list that tells a MariaDB replica where the stream is.
 _ARTIFICIAL: Final = 0x20
@@ -120,7 +120,7 @@ class WrittenBinlogs:
             self._check_description(name, event, start)
         expected = self.expected(start)
         wanted = {(unit.file, unit.start) for unit in expected}
-        if start.executed is not None:  # what stands alone comes too: heads and rotations
+        if start.executed is not None:  # Separate events come too: heads and rotations
             wanted |= {(unit.file, unit.start) for unit in self.units if not unit.gtid}
         received = self._units_received(start, stream, wanted)
         if start.executed is not None:

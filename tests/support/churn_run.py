@@ -133,7 +133,7 @@ class Churn:
             try:
                 with contextlib.suppress(pymysql.MySQLError):
                     kind(chance)
-            except Exception as error:  # told at the end
+            except Exception as error:  # It is reported at the end
                 self.findings.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 return
             self.done[kind.__name__.strip("_")] += 1

@@ -30,7 +30,7 @@ class _Link:
         self.server = server
         self.limit = limit  # bytes to the client after which it is cut; None: none
         self.is_reset = False  # whether the client's next write is to fail at once
-        self.client_pid: int | None = None  # the process that stands still while it is cut
+        self.client_pid: int | None = None  # The process that is suspended while it is cut
         self.passed = 0
         self.to_client = bytearray()
         self.to_server = bytearray()

@@ -248,7 +248,7 @@ class DdlHistory:
         columns = [one.name for one in self._columns_of(schema, table)]
         clauses = [self._clause(columns) for _ in range(self._random.choice((1, 1, 1, 2, 2, 3, 4)))]
         if self._mariadb and not (table.isalnum() and table.isascii()):
-            # MariaDB 10.11.18 leaves a table with such a name behind, beside the new one, when ALTER copies and renames it
+            # MariaDB 10.11.18 leaves a table with the old name, beside the new one, when ALTER copies and renames it
             clauses = [clause for clause in clauses if not clause.startswith("RENAME") or "COLUMN" in clause] or [
                 "FORCE"
             ]

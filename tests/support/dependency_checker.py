@@ -24,7 +24,7 @@ from tests.support.numbered_groups import Group, groups_of, waits_for_all
 from tests.support.row_history import RowHistory, TrueChange
 
 UNIQUE, REFERENCE, ROW = "unique", "reference", "row"
-# What a claim may be made without, to see what comes of it.
+# A claim may be made without one of these, to see the consequences.
 FOREIGN_KEYS, CASCADES, COLLATIONS, PREFIXES, PRIMARY, SECONDARY, ROWS_WITHOUT_KEYS, STATEMENTS = RULES = (
     "foreign keys",
     "cascades",
@@ -173,7 +173,7 @@ class DependencyChecker:
         if table.in_order and ROW_ORDER not in self._left_out:
             claimed.add(Claim(ROW, table.name, "order", ()), True)
         if not table.identity and ROWS_WITHOUT_KEYS not in self._left_out:
-            # Which of two equal rows is changed says nothing; and that both are added, nothing either.
+            # It does not matter which of two equal rows is changed, nor that both are added.
             for row, writes in ((change.before, True), (change.after, False)):
                 if row is not None:
                     claimed.add(Claim(ROW, table.name, "", row), writes)

@@ -36,7 +36,7 @@ IMAGES: Final = ("FULL", "MINIMAL", "NOBLOB")
 WORKERS: Final = (4, 16)
 _SOURCE: Final = ("--binlog-format=ROW", "--innodb-lock-wait-timeout=3", "--max-connections=50")
 _GTIDS: Final = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-# Of a machine that does other things too.
+# The rate of a machine that does other things too.
 _LEAST_A_SECOND: Final = 100
 _LEAST_TRIED: Final = 100
 
@@ -60,7 +60,7 @@ class DependencyRun:
         options = [*_SOURCE, f"--binlog-row-image={self.image}"]
         keys = view_keys(dependencies="writeset")
         if not is_old:
-            # Of its own dependencies it forgets all but the newest: what the view finds out then lets more run together.
+            # It forgets all but the newest of its own dependencies: the view's then allow more to run together.
             options += [*_GTIDS, "--binlog-transaction-dependency-history-size=1"]
             keys = view_keys(gtids="keep", dependencies="writeset")
         elif self.first_version:

@@ -28,7 +28,7 @@ _WIDER = {
 _WITH_DEFAULTS = (
     ("INT", "7"), ("VARCHAR(20) CHARACTER SET utf8mb4", "'grün'"), ("DECIMAL(12,3)", "1.5"), ("DOUBLE", "0.1")
 )  # fmt: skip
-# Of the fourth table: what a lake compares rows by, in files' least and largest values too.
+# The key types of the fourth table: a lake compares rows by them, also by files' minimum and maximum.
 _KEY_TYPES = (
     "DECIMAL(20,0)", "DECIMAL(38,10)", "DECIMAL(9,3)", "BIGINT UNSIGNED", "DATETIME(6)", "TIMESTAMP(6)", "DATE", "TIME(3)", "YEAR",
     "BINARY(6)", "VARBINARY(12)", "CHAR(20) CHARACTER SET latin1", "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "DOUBLE",

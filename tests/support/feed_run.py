@@ -104,7 +104,7 @@ class FedHistory:
         self.config = directory / f"feed{seed}.toml"
         self.target = directory / f"lake{seed}"
         self.format = format
-        # Of half of them every batch is on disk, and comes to the lake in pieces.
+        # For half of them every batch is on disk, and reaches the lake in pieces.
         self.spools = seed % 2 == 1
         self.outcome = FeedOutcome(1)
         self.feed = FeedProcess(self.config)

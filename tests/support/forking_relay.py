@@ -27,7 +27,7 @@ from tests.support.loop_holds import REPORT_VARIABLE, watch_into
 
 REQUEST_BYTES: Final = 1 << 17
 _PR_SET_PDEATHSIG: Final = 1
-# Of the rest each copy imports what it needs, as the relay itself does.
+# Each copy imports the rest as needed, as the relay itself does.
 _IMPORTED: Final = (
     "relay.service.app",
     "relay.process.log_setup",
@@ -52,7 +52,7 @@ def serve(link: socket.socket) -> dict[str, Any] | None:
     """Make copies until the other end closes the link, then return None. In a copy, return what it must become."""
     poll = select.poll()
     poll.register(link, select.POLLIN)
-    ends: dict[int, tuple[int, int]] = {}  # by the descriptor of a copy: its id, and where its end is told
+    ends: dict[int, tuple[int, int]] = {}  # By the descriptor of a copy: its id, and where its end is reported
     while True:
         for ready, _ in poll.poll():
             if ready in ends:
@@ -85,7 +85,7 @@ def _received(link: socket.socket) -> tuple[bytes, list[int]]:
 
 def _tell_end(watched: int, copy: int, told: int) -> None:
     _, status = os.waitpid(copy, 0)
-    with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+    with contextlib.suppress(BrokenPipeError):  # The report is not wanted
         os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
     os.close(told)
     os.close(watched)

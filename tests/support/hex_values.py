@@ -26,7 +26,7 @@ _BYTES_OF: Final = {
     "uuid": "HEX(CAST({} AS BINARY(16)))",
     "inet6": "HEX(CAST({} AS BINARY(16)))",
     "inet4": "HEX(CAST({} AS BINARY(4)))",
-    # As numbers: below 1e-5 the two write them differently. What a FLOAT holds is more than it shows.
+    # It is written as a number: below 1e-5 the two write it differently. A FLOAT has more digits than it shows.
     "float": "{} + 0e0",
     "double": "{} + 0e0",
     "bit": "HEX({} + 0)",

@@ -26,7 +26,7 @@ from tests.support.mariadb_workload import mariadb_workload
 from tests.support.workload import FORMATS
 
 METADATA: Final = ("NO_LOG", "MINIMAL", "FULL")
-"""What a MariaDB writes of its tables' columns; the first one unless it is told otherwise."""
+"""The metadata that a MariaDB writes about its tables' columns; the first one is the default."""
 
 
 def one_seed(name: str, binlog_format: str, metadata: str, seed: int, transactions: int, scratch: Path) -> int:

@@ -135,7 +135,7 @@ _SHAPES: Final = (
     "UPDATE shapes SET a = NULL, t = 'Ж' WHERE id = 1",
 )
 _PLACES: Final = (
-    # As a statement a MySQL takes the first number for the latitude.
+    # In a statement a MySQL takes the first number for the latitude.
     "CREATE TABLE places (id INT PRIMARY KEY, a POINT, b GEOMETRY)",
     "INSERT INTO places VALUES (1, ST_GeomFromText('POINT(1 2)', 4326), ST_GeomFromText('LINESTRING(200 100,0 0)', 4326))",
     "INSERT INTO places VALUES (2, ST_GeomFromText('POINT(1 2)', 3857), NULL)",
@@ -406,7 +406,7 @@ _MODES: Final = (
     """INSERT INTO "quoted" VALUES (2, 'a' || 'b\\n')""",
 )
 _ROW_MODES: Final = (
-    # As statements they are a named stop: MySQL has nothing like them.
+    # Logged as statements they are a named stop: MySQL has nothing like them.
     "CREATE TABLE modes (id INT PRIMARY KEY, a VARCHAR(9), b VARCHAR(9))",
     "SET sql_mode = 'EMPTY_STRING_IS_NULL'",
     "INSERT INTO modes VALUES (1, '', 'x')",

@@ -131,7 +131,7 @@ def random_attack(attacker: Attacker, draw: random.Random, file: str) -> str:
         "variables": lambda: attacker.variables(16),
         "stalled stream": lambda: attacker.stalled_stream(file, draw.randrange(1000, 1 << 30)),
     }
-    # What takes most memory in least time comes most often.
+    # The kind that takes most memory in least time is the most frequent.
     name = draw.choice([*sorted(kinds), *["unfinished set"] * 6])
     kinds[name]()
     return name

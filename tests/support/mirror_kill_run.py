@@ -38,7 +38,7 @@ _PAUSE_S: Final = 0.03
 def purge_oldest(relay: RelayProcess, source: Server) -> None:
     """Purge all but the newest file from the archive and from the source, and remove their remains from the bucket by the cure."""
     relay.start()
-    # Something is copied as a whole, and something is behind it.
+    # One file is copied as a whole, and another one follows it.
     wait_until(lambda: len(relay.sql("SHOW BINARY LOGS")) > 2, "it has three binlogs", 60)
     first = relay.sql("SHOW BINARY LOGS")[-1][0]
     relay.sql(f"PURGE BINARY LOGS TO '{first}'")

@@ -163,7 +163,7 @@ def _tagged_clock(path: Path, body: bytes) -> tuple[int, int]:
     5."""
     at = 0
     found: list[int] = []
-    for _ in range(3):  # version, size, the last field that nobody may pass over
+    for _ in range(3):  # Version, size, the last field that must not be skipped
         _value, at = _packed(body, at)
     while at < len(body) and len(found) < 2:
         field_number, at = _packed(body, at)

@@ -319,7 +319,7 @@ class RandomWorkload:
             return f"UPDATE {table.name} SET {name} = {self._value(table.columns[name])} {where} ORDER BY id"
         if draw < 0.9:
             return f"DELETE FROM {table.name} {where} ORDER BY id LIMIT {self._chance.randrange(1, 5)}"
-        # As a statement, REPLACE of a parent row takes its children along on 5.6 (ON DELETE CASCADE), and not on 9.7.
+        # In a statement, REPLACE of a parent row deletes its children on 5.6 (ON DELETE CASCADE), and not on 9.7.
         if draw < 0.95 and table.unique and not (table.children and self._format != "ROW"):
             return f"REPLACE INTO {table.name} (id, u) VALUES ({first}, {self._chance.randrange(50)})"
         return f"INSERT INTO {table.name} (id) VALUES ({first}) ON DUPLICATE KEY UPDATE id = id"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-# What an interpreter or its libraries read when they start: a copy would not see them changed.
+# An interpreter or its libraries read these when they start: a copy would not see them changed.
 _READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_", "LC_", "LANG")
 
 
@@ -60,7 +60,7 @@ class ForkedProcess:
             if poll.poll(None if timeout_s is None else timeout_s * 1000):
                 with self._reading:
                     if self.returncode is None:
-                        # Nothing is told by a template that was killed, and its copies with it.
+                        # A template that was killed, with its copies, reports nothing.
                         self.returncode = int(os.read(self._ended, 16) or -signal.SIGKILL)
                         os.close(self._ended)
         return self.returncode

@@ -82,7 +82,7 @@ class RowHistory:
         if ABSENT not in (image[column] for column in table.identity or range(len(image))):
             found = rows.get(_identity(table, image))
             if found:
-                # What the image has is the truth: a statement may have changed the rest unseen.
+                # The image is the truth: a statement may have changed the rest unseen.
                 return tuple(old if new is ABSENT else new for old, new in zip(found[-1], image, strict=True))
         else:
             for row in self.rows(table.name):

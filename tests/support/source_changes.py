@@ -254,7 +254,7 @@ class Changes:
         told = _TOLD.search(text)
         assert number in (1236, 13114) and told is not None, (number, text)
         status = replica.replica_status()
-        # What it was sent before that is to be applied first: CHANGE MASTER throws relay logs away.
+        # Events that it was sent before must be applied first: CHANGE MASTER discards relay logs.
         wait_until(lambda: _applied_all(replica), f"all that was received is applied: {status}", _WAIT_S)
         self.outcome.told.append(f"{told[1]}:{told[2]}")
         replica.attach("127.0.0.1", self.relay.port, REPLICA_USER, REPLICA_PASSWORD, told[1], int(told[2]))

@@ -29,7 +29,7 @@ from tests.support.free_port import free_port
 
 _READY_S: Final = 180.0
 _LOOPBACK: Final = "127.0.0.1"
-# What lives for one proof: to compile it well costs more than it saves.
+# Compiling a JVM's code well costs more than it saves for one proof.
 _BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 _PACKAGE: Final = Path(pyspark.__file__).parent
 

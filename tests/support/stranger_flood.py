@@ -86,7 +86,7 @@ def main() -> None:
         due = int(passed_s * rate) - made
         for _ in range(min(_AT_ONCE, due)):
             flood.connect()
-        # What was not managed is not made up for: the rate stays the rate.
+        # A shortfall is not made up for: the rate stays the rate.
         made += max(0, due)
         flood.go_on(0.002)
         if not is_ready and passed_s > _BEGINS_S:

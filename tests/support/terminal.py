@@ -88,7 +88,7 @@ class Terminal:
     def _read(self, wait_s: float) -> bool:
         """Take what has come; return False if nothing comes any more."""
         if select.select([self._ours], [], [], wait_s)[0]:
-            with contextlib.suppress(OSError):  # EIO: nobody has the other end
+            with contextlib.suppress(OSError):  # EIO: the other end is closed
                 piece = os.read(self._ours, 65536)
                 self.shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
                 return bool(piece)

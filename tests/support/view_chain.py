@@ -24,7 +24,7 @@ from tests.support.view_files import check_numbers
 
 VIEW: Final = "gtid"
 UUID_OF_VIEW: Final = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
-# What MySQL 9.7 has by default: the other servers of deploy.servers are told otherwise.
+# These are MySQL 9.7's defaults: the other servers of deploy.servers are configured differently.
 REPLICA_DEFAULTS: Final = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=4")
 _GIVEN_UP_S: Final = 120.0
 

@@ -25,7 +25,7 @@ ENGINES: Final = ("InnoDB", "InnoDB", "MyISAM", "MEMORY")
 _STEPS: Final = 150
 # A statement that failed in the middle, and MyISAM kept its first rows: what no table with transactions can do.
 _NOT_KEPT: Final = "statement_failed_partway"
-# Databases of a pair of replicas before they are made anew: a comparison reads only the newest one.
+# The databases of a pair of replicas before it is recreated: a comparison reads only the newest one.
 _SEEDS_A_CHAIN: Final = 20
 
 

@@ -261,7 +261,7 @@ def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
 
 
 def _behind(order: Sequence[str], columns: Sequence[LakeColumn], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
-    """WHERE of rows behind a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
+    """Return the WHERE of rows after a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
     if after is None:
         return "", []
     keys = [_compared(value, of) for value, of in zip(after, columns, strict=True)]
@@ -275,7 +275,7 @@ def _behind(order: Sequence[str], columns: Sequence[LakeColumn], after: Sequence
 
 
 def _kept_key(value: Any) -> Any:
-    """A key's value as JSON has it, for the table's properties."""
+    """Return a key's value as JSON has it, for the table's properties."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Decimal):

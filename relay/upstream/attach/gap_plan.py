@@ -268,7 +268,7 @@ class GapPlan:
         rest: list[tuple[str, int]],
         common: _Common | None,
     ) -> Position:
-        """Where somebody wants to go on. Raises: GapRefused for a place where the archive cannot."""
+        """Return the requested place to go on. Raises: GapRefused for a place where the archive cannot."""
         sizes = dict(listed)
         if to.file not in sizes:
             raise GapRefused(f"{self._where} has no {to.file}; it has {listed[0][0]} to {listed[-1][0]}.")
@@ -295,7 +295,7 @@ class GapPlan:
 
 
 def _is_next(name: str, before: str) -> bool:
-    """Whether a source begins the file `name` after `before`, as far as names say."""
+    """Return whether a source begins the file `name` after `before`, by their names."""
     of_series = name.rpartition(".")[0] == before.rpartition(".")[0]
     return of_series and binlog_number(name) == binlog_number(before) + 1
 

@@ -201,5 +201,5 @@ def _system_text(cause: BaseException | None) -> str:
         return "no answer in time"
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno)
-    # Of several addresses each has its own error, and an unknown name has a number of another kind.
+    # Each of several addresses has its own error, and an unknown name has a number of another kind.
     return str(getattr(cause, "strerror", None) or cause or "the connection ended")

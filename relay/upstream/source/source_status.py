@@ -74,12 +74,12 @@ class SourceLink:
 
     @property
     def received_heartbeats(self) -> int:
-        """How many heartbeats came in all streams so far. A source sends one when it has nothing else to send."""
+        """The number of heartbeats in all streams so far. A source sends one when it has nothing else to send."""
         return self._heartbeats_before + self._heartbeats()
 
     @property
     def stream_heartbeats(self) -> int:
-        """How many of them came in the running stream."""
+        """The number of them in the running stream."""
         return self._heartbeats()
 
     def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
@@ -202,7 +202,7 @@ class SourceStatus:
     """The number of attempts since the last stream ended."""
     received_heartbeats: int
     stream_heartbeats: int
-    """How many of them came in the running stream."""
+    """The number of them in the running stream."""
     attached_at: float | None
     last_event_timestamp: int
     """The time of the newest archived event, 0 before any."""
