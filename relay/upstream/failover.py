@@ -26,12 +26,13 @@ log = structlog.get_logger()
 
 _LOOK_S: Final = 0.25
 _AGAIN_S: Final = 10.0
+"""The others are asked again at this interval while none of them is suitable: one may still apply what it has received."""
 _MOST_REPORTED: Final = 100
-"""The others are asked again at most so often while none of them is suitable: one may still apply what it has received."""
+"""The number of different faults that are reported."""
 
 
 class Failover:
-    """Look for another source while `run` runs. For the event loop's thread.
+    """A search for another source while `run` runs. For the event loop's thread.
 
     `sources` are all of relay.toml, in order of preference. `examine(source)` is awaited and returns with what the archive could go on
     there. `take(source, why)` is awaited and follows that source from now on.
