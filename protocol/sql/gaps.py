@@ -9,17 +9,22 @@ from typing import Final
 from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, is_read
 
 LINE_COMMENT_BYTES: Final = LINE_COMMENT.encode()
-_GAP: Final = rb"(?>\s|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|" + LINE_COMMENT_BYTES + rb")"
+_GAP: Final = rb"(?>\s++|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|" + LINE_COMMENT_BYTES + rb")"
+_MOST: Final = b"%d" % 4096
+"""Comments in one gap. `re` holds the interpreter's lock for a whole call, and a source may write megabytes of them."""
 GAPS: Final = {
-    b"gap": b"(?>" + _GAP + b"+)",
-    b"gaps": b"(?>" + _GAP + b"*)",
-    b"between": rb"(?>(?>[\x80-\xff]|" + _GAP + b")+)",
+    b"gap": b"(?>" + _GAP + b"{1," + _MOST + b"})",
+    b"gaps": b"(?>" + _GAP + b"{0," + _MOST + b"})",
+    b"between": rb"(?>(?>[\x80-\xff]++|" + _GAP + b"){1," + _MOST + b"})",
 }
 """By the names that patterns have for them: `gap` is at least one, `gaps` may be none; `between` is a gap before a keyword, where bytes
 above ASCII are blanks too. For re.DOTALL."""
+_CROWDED: Final = re.compile(rb"(?>(?>[\x80-\xff]++|" + _GAP + b"){" + _MOST + b"})", re.DOTALL)
 _LEAD: Final = re.compile(
-    rb"(?>(?:[\s(\x80-\xff]++|/\*(?!M?!).*?\*/|\*/|" + LINE_COMMENT_BYTES + rb")*)(?:/\*(M?!)(\d*))?", re.DOTALL
+    rb"(?>(?:[\s(\x80-\xff]++|/\*(?!M?!).*?\*/|\*/|" + LINE_COMMENT_BYTES + rb"){0," + _MOST + rb"})(?:/\*(M?!)(\d*))?",
+    re.DOTALL,
 )
+_GOES_ON: Final = re.compile(rb"[\s(\x80-\xff#]|/\*|\*/|" + LINE_COMMENT_BYTES)
 """Bytes above ASCII are blanks in some character sets, as 0xA0 in latin1: a statement that ran begins with no other of them."""
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _MOST_MARKS: Final = 64
@@ -39,6 +44,8 @@ def first_word_at(text: bytes, server_version: str = "") -> int:
         assert found is not None  # it matches nothing, too
         at = found.end()
         if found[2] is None:
+            if found.end() > found.start() and _GOES_ON.match(text, at) is not None and not _is_open(text, at):
+                continue
             if text.startswith(b"/*", at):
                 raise UnsupportedSyntax("a comment that does not end")
             return at
@@ -50,6 +57,16 @@ def first_word_at(text: bytes, server_version: str = "") -> int:
                 raise UnsupportedSyntax("a comment that does not end, or has others in it")
             at = stop + 2
     raise UnsupportedSyntax("too many comments")
+
+
+def is_crowded(text: bytes, at: int) -> bool:
+    """Return True if more comments follow than the patterns of GAPS match, so that none of them says what comes after."""
+    return _CROWDED.match(text, at) is not None
+
+
+def _is_open(text: bytes, at: int) -> bool:
+    """Return True if a comment begins at `at` that does not end."""
+    return text.startswith(b"/*", at) and text.find(b"*/", at + 2) < 0
 
 
 def _is_read(mark: str, digits: str, text: bytes, stop: int, server_version: str) -> bool:

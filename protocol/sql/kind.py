@@ -4,7 +4,7 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple
 
-from protocol.sql.gaps import GAPS, first_word_at
+from protocol.sql.gaps import GAPS, first_word_at, is_crowded
 from protocol.sql.lexer import UnsupportedSyntax
 
 
@@ -117,6 +117,8 @@ def _kind(text: bytes, stop: int, verb: str) -> StatementKind:
     purpose = _BY_VERB.get(verb)
     if purpose is not None:
         return StatementKind(purpose, verb)
+    if is_crowded(text, stop):
+        return _UNSURE
     if verb in _OBJECTS:
         about = _THING.match(text, stop)
         if about is None:

@@ -74,7 +74,7 @@ def test_an_encrypted_key_is_named_and_nothing_is_asked_at_the_terminal(
     )
     error = refusal(files.certificate, encrypted)
     assert "encrypted with a password" in error.what
-    assert "openssl pkey" in error.instead
+    assert "openssl pkey" in error.advice
 
 
 def test_an_authority_that_is_none_is_named(files: CertificateFiles) -> None:
