@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
-from protocol.sql.engines import has_transactions
-from protocol.sql.tables.source_table import Column, Table, TableName
+from protocol.sql.engines import has_transactions, takes_foreign_keys
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, TableName
 from relay.source_tables.table_facts import facts_of, table_of_facts
 
 TableKind = Literal["table", "sequence"]
@@ -64,6 +64,11 @@ class KnownTable(NamedTuple):
         """Whether the source's table keeps what is rolled back; None: not known."""
         transactions = has_transactions(self.engine or self.default_engine)
         return None if transactions is None else not transactions
+
+    @property
+    def foreign_keys(self) -> list[ForeignKey]:
+        """Those that its engine enforces, as far as they are known."""
+        return [key for _name, key in self.table.foreign_keys or ()] if takes_foreign_keys(self.engine) else []
 
     def is_same(self, other: "KnownTable | None") -> bool:
         """Whether the two are equal, also in what `Table` does not compare."""

@@ -1,21 +1,18 @@
 """Which tables exist at one place of the source's binlogs, and what they are."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.tables.altered_keys import renamed_foreign_keys
 from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
-from relay.source_tables.known_table import KnownTable, known_table_of, recorded
+from relay.source_tables.kept_book import BookFacts, read_kept, row_of, written
+from relay.source_tables.known_table import KnownTable, recorded
 from relay.source_tables.names import in_lower_case
-from relay.source_tables.programs import VIEW, KnownProgram, ProgramName, known_program_of
+from relay.source_tables.programs import VIEW, KnownProgram, ProgramName
 from relay.source_tables.references import References
 
-KEPT_VERSION: Final = 1
-"""Of `SourceTables.state`; docs/ARCHITECTURE.md describes it."""
 _MOST_TEMPORARY: Final = 10_000
 _MOST_NAMES: Final = 100_000
 """Names of absent or doubtful tables and of schemas that are kept: where a table is created and dropped each night, they add up."""
@@ -23,10 +20,6 @@ _MOST_NAMES: Final = 100_000
 _FOLDS: Final = "folds"
 
 _Change = tuple[dict[Any, Any], Any, Any]
-
-
-class KeptTablesUnreadable(RelayError):
-    """What was kept of the tables has another version, or is damaged."""
 
 
 class SourceTables:
@@ -90,8 +83,7 @@ class SourceTables:
 
     def table(self, name: TableName) -> Table | None:
         """As `get`; None also where its columns are not known, and for a sequence."""
-        known = self.get(name)
-        return known.table if known is not None and known.columns else None
+        return self.exact(self._resolved(name))
 
     def exact(self, name: TableName) -> Table | None:
         """As `table`, by the name as it is."""
@@ -154,7 +146,7 @@ class SourceTables:
     def references(self) -> References:
         """Which tables refer to which, as far as their definitions are known."""
         if self._references is None:
-            self._references = References({name: _keys_of(known) for name, known in self._tables.items()})
+            self._references = References({name: known.foreign_keys for name, known in self._tables.items()})
         return self._references
 
     def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
@@ -464,81 +456,44 @@ class SourceTables:
             for parent in after.table.parents:
                 self._referring.setdefault(parent, {})[name] = None
         if self._references is not None:
-            self._references.change(name, _keys_of(before), _keys_of(after))
+            self._references.change(name, before.foreign_keys if before else (), after.foreign_keys if after else ())
 
     # ---- as it is kept ----
 
     def state(self) -> bytes:
         """All that is known, but for lineages; the same knowledge gives the same bytes, and nothing b""."""
         if self._state is None:
-            self._state = self._written()
+            for name, known in self._tables.items():
+                if name not in self._rows:
+                    self._rows[name] = row_of(known)
+            facts = BookFacts(
+                bool(self._setting),
+                self._charsets,
+                self._complete,
+                self._absent,
+                self._doubtful,
+                self._doubtful_words,
+                self._temporary,
+                self._programs,
+            )
+            self._state = written(facts, [self._rows[name] for name in sorted(self._tables)])
         return self._state
 
-    def _written(self) -> bytes:
-        facts: dict[str, Any] = {
-            "folds_case": bool(self._setting),
-            "charsets": sorted(self._charsets.items()),
-            "complete": sorted(self._complete.items()),
-            "absent": sorted(self._absent),
-            "doubtful": sorted(self._doubtful),
-            "doubtful_words": sorted(self._doubtful_words),
-            "temporary": [[*key, known.kept()] for key, known in self._temporary.items()],
-            "programs": [program.kept() for _name, program in sorted(self._programs.items())],
-        }
-        if not (self._tables or any(facts.values())):
-            return b""
-        for name, known in self._tables.items():
-            if name not in self._rows:
-                self._rows[name] = _json(known.kept())
-        head = _json({"version": KEPT_VERSION, **facts})
-        return "\n".join([head, *(self._rows[name] for name in sorted(self._tables))]).encode()
-
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else; b"": nothing. Raises: KeptTablesUnreadable."""
+        """Knows what `state` says and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
         if self._state == state:
             return
         self._begin_anew()
         if not state:
             return
-        try:
-            self._read(state)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            self._begin_anew()
-            raise KeptTablesUnreadable(f"what was kept of the source's tables cannot be read: {error}") from error
-        self._state = state
-
-    def _read(self, state: bytes) -> None:
-        first, *rows = state.decode().split("\n")
-        facts = json.loads(first)
-        if facts["version"] != KEPT_VERSION:
-            raise ValueError(f"its version is {facts['version']}, and this program reads version {KEPT_VERSION}")
-        self._charsets = {schema: (charset, collation) for schema, (charset, collation) in facts["charsets"]}
-        self._setting = {_FOLDS: True} if facts["folds_case"] else {}
-        self._complete = dict(facts["complete"])
-        for which, kept in (
-            (self._absent, "absent"),
-            (self._doubtful, "doubtful"),
-            (self._doubtful_words, "doubtful_words"),
-        ):
-            for schema, name in facts[kept]:
-                which[schema, name] = True
-        for thread_id, schema, name, known in facts["temporary"]:
-            self._temporary[thread_id, schema, name] = known_table_of(known)
-        for program in map(known_program_of, facts["programs"]):
-            self._programs[program.name] = program
-        for row in rows:
-            known = known_table_of(json.loads(row))
+        facts, tables = read_kept(state)
+        self._setting = {_FOLDS: True} if facts.folds_case else {}
+        self._charsets, self._complete = facts.charsets, facts.complete
+        self._absent, self._doubtful, self._doubtful_words = facts.absent, facts.doubtful, facts.doubtful_words
+        self._temporary, self._programs = facts.temporary, facts.programs
+        for known, row in tables:
             name = (known.table.schema, known.table.name)
             self._tables[name] = known
             self._table_changed(name, None, known)
             self._rows[name] = row
-
-
-def _keys_of(known: KnownTable | None) -> list[ForeignKey]:
-    if known is None or not known.table.foreign_keys or not takes_foreign_keys(known.engine):
-        return []
-    return [key for _name, key in known.table.foreign_keys]
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+        self._state = state

@@ -1,6 +1,5 @@
 """What a view knows of a former source where another one goes on."""
 
-from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.stops.stop_reason import StopReason, Untranslatable
 from relay.view.view_checkpoint import ViewCheckpoint
@@ -11,8 +10,7 @@ def behind_source(settings: ViewSettings, known: bytes) -> ViewCheckpoint:
     """The beginning of the other one's first file. known: the rules' state at the end of the former one. What is made depends on the
     other's binlogs alone, but for the numbers of a MariaDB, of which it does not say which the view gave. Raises: Untranslatable.
     """
-    rules = rules_of(settings)
-    return begun_behind(rules.behind_source(known) if isinstance(rules, MariadbRules) else b"")
+    return begun_behind(rules_of(settings).after_source(known))
 
 
 def begun_behind(rules: bytes) -> ViewCheckpoint:

@@ -21,7 +21,6 @@ from relay.view.rules.group import Copy, GroupRules, New, OutGroup
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import MARIADB, ViewSettings
-from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.stops import source_stops, transaction_stops
 from relay.view.stops.stop_reason import Untranslatable
 from relay.view.stops.view_stop import ViewStop, ViewStopped
@@ -36,7 +35,6 @@ from relay.view.translate.source_groups import GroupReader, ReadInto
 from relay.view.translate.source_window import SourceWindow
 from relay.view.translate.wait_counts import CAUSES, TABLE, WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
-from relay.view.view_rules import rules_for_file
 
 BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
@@ -167,7 +165,7 @@ class FileTranslation:
     @property
     def first_statement(self) -> int | None:
         """Of a MariaDB source: where the first transaction is that changes rows by statements; None: none was passed."""
-        return self._rules.first_statement if isinstance(self._rules, MariadbRules) else None
+        return self._rules.first_statement
 
     @property
     def left_out(self) -> LeftOut | None:
@@ -337,7 +335,7 @@ class FileTranslation:
         explicit = int(self._settings.explicit_timestamps) if version < 80000 <= self._target_number() else -1
         if known.flavour == MARIADB:
             explicit = -1
-        self._rules = rules_for_file(self._rules, known.server_version)
+        self._rules = self._rules.of_source(known.server_version)
         kernel = ViewCopy(
             # Where none may be assigned, an assigned number tells that there is a transaction without a GTID.
             codes.VIEW_ASSIGN if self._own_gtids else self._policy,
@@ -508,10 +506,9 @@ class FileTranslation:
         empty = empty_transaction(last.timestamp, first.server_id)
         if self._own_gtids and first.type not in _REAL_GTIDS:
             return []
-        if isinstance(self._rules, TargetRules):
-            return self._rules.left_out(group, empty)
-        if isinstance(self._rules, MariadbRules):
-            return self._rules.left_out(empty)
+        found = self._rules.in_place_of(group, empty)
+        if found is not None:
+            return found
         if first.type in GTIDS and first.length >= HEADER_SIZE + codes.GTID_SIZE + self._source.trailer:
             pieces = [Copy(first.offset, first.offset + first.length), *empty.pieces]
             return [OutGroup(pieces, "source")]

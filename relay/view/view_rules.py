@@ -2,8 +2,8 @@
 
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
+from relay.view.rules.mariadb.parts import parts_of
 from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import MARIADB, TARGETS, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
@@ -18,11 +18,3 @@ def rules_of(settings: ViewSettings, before: TablesBefore | None = None) -> Grou
     rules = MysqlRules(settings)
     rules.before = before
     return rules if settings.target == TARGETS[-1] else TargetRules(settings, rules)
-
-
-def rules_for_file(rules: GroupRules, server_version: str) -> GroupRules:
-    """Those of `rules` that a file of such a server needs: for one that is no newer than the target, less has to be looked at.
-
-    Both know the same, and `state` is the same.
-    """
-    return (rules.of_source(server_version) or rules) if isinstance(rules, TargetRules) else rules

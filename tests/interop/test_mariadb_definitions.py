@@ -10,10 +10,10 @@ import pytest
 
 from deploy.servers import Server
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.source_tables.table_book import SourceTables
+from relay.source_tables.known_table import sequence
 from relay.view.stops.stop_reason import Untranslatable
 from tests.conftest import ServerFactory
-from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, ToldTables, translation_of
+from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, told, translation_of
 
 pytestmark = pytest.mark.interop
 _COLUMNS: Final = (
@@ -262,8 +262,8 @@ def test_a_statement_makes_the_same_of_the_tables_at_the_replica(
     version = MARIADB_11 if is_118(mariadb) else MARIADB_10
     if case.only_118 and version is MARIADB_10:
         pytest.skip("MariaDB 10.11 has none of it")
-    state, known = SourceTables(), ToldTables()
-    state.note_charset(schema, ("utf8mb4", "utf8mb4_general_ci"))
+    known = told()
+    known.note_charset(schema, ("utf8mb4", "utf8mb4_general_ci"))
     reports: tuple[str, ...] = ()
     alone: Tables | None = None
     *before, last = [
@@ -273,18 +273,19 @@ def test_a_statement_makes_the_same_of_the_tables_at_the_replica(
         texts = logged(mariadb, schema, statement)
         assert texts, "the source logs it"
         for text in texts:
-            known.tables = dict(state.tables())
             made = translation_of(text, known, version, schema=schema.encode())
             if number == len(before):
                 alone = as_it_is(mysql, mariadb, schema, text, case)
             run(mysql, schema, [one.decode() for one in made.texts])
-            known.sequences |= set(made.sequences_made)
-            known.sequences -= set(made.sequences_dropped)
+            for name in made.sequences_made:
+                known.put(name, sequence(name))
+            for name in made.sequences_dropped:
+                known.remove(name)
             if made.source is not None and not made.left_out:
-                apply_definition(state, made.source, DefiningSession())
+                apply_definition(known, made.source, DefiningSession())
             reports += made.reports
             for one in made.texts:
-                again = translation_of(one.decode(), ToldTables(), version, schema=schema.encode())
+                again = translation_of(one.decode(), version=version, schema=schema.encode())
                 assert again.texts == (one,), "what is translated needs nothing more"
     check_same(mariadb, mysql, schema, reports)
     if alone is not None:
@@ -340,7 +341,7 @@ def test_a_change_of_rows_gives_the_same_rows(
         run(mysql, schema, [text])
         assert list(mysql.sql(f"SELECT * FROM {schema}.r ORDER BY id")) != list(expected)
     run(mysql, schema, ["DROP TABLE r", *rows])
-    (made,) = translation_of(text, ToldTables(), MARIADB_10, schema=schema.encode()).texts
+    (made,) = translation_of(text, version=MARIADB_10, schema=schema.encode()).texts
     run(mysql, schema, [made.decode()])
     assert list(mysql.sql(f"SELECT * FROM {schema}.r ORDER BY id")) == list(expected)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.stops.stop_reason import Untranslatable
-from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, context_of
+from tests.support.mariadb_statements import MARIADB_10, MARIADB_11, context_of, told
 
 Texts = st.SearchStrategy[str]
 NAMES = st.sampled_from(("a", "b", "`c d`", "rank", "`row`", "system", "t1", "ünü", "window"))
@@ -44,23 +44,23 @@ def creates(draw: st.DrawFn, names: Texts, types: Texts, ends: Texts, options: T
 @given(creates(PLAIN_NAMES, PLAIN_TYPES.filter(lambda kind: "TEXT" not in kind), PLAIN_ENDS, PLAIN_OPTIONS))
 def test_a_definition_that_both_servers_read_comes_back_byte_for_byte(text: str) -> None:
     for version in (MARIADB_10, MARIADB_11):
-        assert translate_statement(text.encode(), context_of(version)).texts == (text.encode(),)
+        assert translate_statement(text.encode(), context_of(version), told()).texts == (text.encode(),)
 
 
 @given(creates(NAMES, TYPES, ENDS, OPTIONS), st.sampled_from((MARIADB_10, MARIADB_11)))
 def test_what_was_translated_needs_nothing_more(text: str, version: str) -> None:
     with contextlib.suppress(Untranslatable):
-        for one in translate_statement(text.encode(), context_of(version)).texts:
-            assert translate_statement(one, context_of(version)).texts == (one,)
+        for one in translate_statement(text.encode(), context_of(version), told()).texts:
+            assert translate_statement(one, context_of(version), told()).texts == (one,)
 
 
 @given(st.binary(max_size=60) | st.text(alphabet="CREATE TABLE t(a INT,`'\"/*!M-#\n\\;) ", max_size=80).map(str.encode))
 def test_any_text_is_translated_or_stops_by_name(text: bytes) -> None:
     with contextlib.suppress(Untranslatable):
-        assert translate_statement(text, context_of()).texts is not None
+        assert translate_statement(text, context_of(), told()).texts is not None
 
 
 @given(creates(NAMES, TYPES, ENDS, OPTIONS), st.integers(0, 200), st.sampled_from("'`\"();,/*! "))
 def test_a_damaged_definition_is_translated_or_stops_by_name(text: str, at: int, damage: str) -> None:
     with contextlib.suppress(Untranslatable):
-        translate_statement((text[:at] + damage + text[at:]).encode(), context_of())
+        translate_statement((text[:at] + damage + text[at:]).encode(), context_of(), told())

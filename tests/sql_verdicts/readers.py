@@ -56,7 +56,7 @@ from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_d
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
-from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
+from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
@@ -214,7 +214,7 @@ def _usual_table(name: TableName) -> Table:
     return Table(*name, "InnoDB", columns, keys, "latin1", (), "latin1_swedish_ci")
 
 
-class _EveryTable(NoTables):
+class _EveryTable(TablesAtSource):
     """A source that has every table that is asked for, with the usual columns."""
 
     def table(self, name: TableName) -> Table | None:
@@ -614,12 +614,12 @@ def _translated(statement: bytes, setting: Setting, known: TablesAtSource) -> An
 
 @reader("view: MariaDB, tables unknown", "what becomes of it for MySQL 9.7 where nothing is known of tables", "mariadb")
 def _translated_alone(statement: bytes, setting: Setting) -> Any:
-    return _translated(statement, setting, NoTables())
+    return _translated(statement, setting, TablesAtSource(plain=("*",)))
 
 
 @reader("view: MariaDB, tables known", "the same where every table exists with the usual columns", "mariadb")
 def _translated_known(statement: bytes, setting: Setting) -> Any:
-    return _translated(statement, setting, _EveryTable())
+    return _translated(statement, setting, _EveryTable(plain=("*",)))
 
 
 @reader("view: older targets", "what becomes of it for MySQL 5.6, 5.7, 8.0 and 8.4", "mysql57", "mysql97")

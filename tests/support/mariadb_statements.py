@@ -1,14 +1,11 @@
 """Parts for tests of the translation of MariaDB's statements: a context, names of collations, known tables."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from protocol.sql.tables.ddl_parser import parse_ddl
-from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Table, TableName
+from protocol.sql.tables.source_table import UNKNOWN_CHARSET
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
-from relay.source_tables.programs import KnownProgram
-from relay.source_tables.references import References
-from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
@@ -49,48 +46,13 @@ class FewCollations:
         return bool(collation) and "uca1400" not in collation
 
 
-@dataclass
-class ToldTables:
-    """The tables by the statements that made them, at the source."""
-
-    tables: dict[TableName, Table] = field(default_factory=dict)
-    absent: set[TableName] = field(default_factory=set)
-    sequences: set[TableName] = field(default_factory=set)
-    versioned: set[TableName] = field(default_factory=set)
-
-    def table(self, name: TableName) -> Table | None:
-        return self.tables.get(name)
-
-    def exists(self, name: TableName) -> bool | None:
-        return True if name in self.tables or name in self.sequences else False if name in self.absent else None
-
-    def is_sequence(self, name: TableName) -> bool:
-        return name in self.sequences
-
-    def is_versioned(self, name: TableName) -> bool:
-        return name in self.versioned
-
-    def is_temporary(self, thread_id: int, name: TableName) -> bool:
-        return False
-
-    def is_known_plain(self, name: TableName) -> bool:
-        return True
-
-    @property
-    def references(self) -> References:
-        return References({})
-
-    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
-        return ()
-
-
-def told(*statements: str) -> ToldTables:
-    """Return what is known after these definitions in the schema `shop`."""
-    state = SourceTables()
+def told(*statements: str) -> TablesAtSource:
+    """What is known after these definitions in the schema `shop`; nothing differs on the replicas of tables that are not known."""
+    state = TablesAtSource(plain=("*",))
     state.note_charset("shop", ("utf8mb4", "utf8mb4_general_ci"))
     for text in statements:
         apply_definition(state, parse_ddl(text, "shop", 0, MARIADB_10), DefiningSession())
-    return ToldTables(dict(state.tables()))
+    return state
 
 
 def context_of(version: str = MARIADB_10, **settings: object) -> StatementContext:
@@ -117,7 +79,7 @@ def translation_of(
     text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
 ) -> StatementTranslation:
     """Return the translation of a statement."""
-    return translate_statement(text.encode(), context_of(version, **settings), known)
+    return translate_statement(text.encode(), context_of(version, **settings), told() if known is None else known)
 
 
 def stop_of(

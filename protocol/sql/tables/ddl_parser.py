@@ -93,6 +93,18 @@ def read_table_definition(
     return _Parser(reader).table_definition()
 
 
+def read_statement(
+    tokens: list[SqlToken],
+    text: str,
+    schema: str,
+    sql_mode: int,
+    server_version: str,
+    name_of: Callable[[SqlToken], str],
+) -> Statement:
+    """As `read_table_definition`, of a statement that defines tables or databases in any way. Raises: UnsupportedSyntax."""
+    return _Parser(DdlReader(tokens, text, schema, sql_mode, ServerDialect(server_version), name_of)).statement()
+
+
 class _Parser:
     def __init__(self, reader: DdlReader) -> None:
         self._reader = reader

@@ -24,9 +24,10 @@ from relay.schema_history.logged_definition import LoggedDefinition, definition_
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import Line, RecordedSchema, line, parse_lines, table_line, table_of_line
 from relay.source_tables.applied_definition import note_table
+from relay.source_tables.kept_book import KeptTablesUnreadable
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.names import in_lower_case
-from relay.source_tables.table_book import KeptTablesUnreadable, SourceTables
+from relay.source_tables.table_book import SourceTables
 from relay.source_tables.table_facts import table_facts
 from relay.view.dependencies.definitions_passed import definitions_in
 from relay.view.dependencies.key_plans import TablePlan, plan_of, serial_plan

@@ -1,5 +1,6 @@
 """A transaction of the source as the rules see it, and what they make of it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -104,7 +105,7 @@ class OutGroup(NamedTuple):
     number: GivenGtid | None = None
 
 
-class GroupRules(Protocol):
+class GroupRules(ABC):
     """The rules of one view, with what they know of tables from the definitions that went by.
 
     For `plan` are the groups with
@@ -112,55 +113,73 @@ class GroupRules(Protocol):
     - a Query that is no plain INSERT, UPDATE, DELETE or REPLACE, nor BEGIN, COMMIT, SAVEPOINT (so: definitions, account statements,
       ROLLBACK at the end, ROLLBACK TO), or one with an error code;
     - a change in the schema `mysql`: a Table_map of it, a Query with it as default database or with `mysql` in the first 128 bytes of
-      its text behind blanks and comments;
+      its text after blanks and comments;
     - where `wants_removals`: a REPLACE, a DELETE or a LOAD DATA … REPLACE as a statement, but for plain ones that `removals`
       leaves out;
     - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query; but for plain statements that `watched`
       leaves out; and rows beside other statements, or of several tables, where `watched` names one of the tables or is None.
     """
 
+    first_statement: int | None = None
+    """Where in the file the first group of a MariaDB begins whose rows replicas change by statements; None: none was passed."""
+
     @property
     def wants_statements(self) -> bool:
         """Whether every statement matters now (tables without transactions are known, or triggers and functions that may do otherwise
         on the target), or only definitions and the like."""
+        return True
 
     @property
     def watched(self) -> bytes | None:
         """With `wants_statements`, for `ViewCopy.watch`: of which tables plain statements matter; None: of all. The same object as
         long as it is the same."""
+        return None
 
     @property
     def wants_removals(self) -> bool:
-        """Whether REPLACE and DELETE may matter. Fixed for a view."""
+        """Whether REPLACE and DELETE may matter where not every statement does. Fixed for a view."""
+        return False
 
     @property
     def removals(self) -> bytes | None:
         """With `wants_removals`, for `ViewCopy.watch_removals`: of which tables; None: of all. The same object as long as it is the
         same."""
+        return None
 
     @property
+    @abstractmethod
     def look_at(self) -> bytes:
         """256 bytes, by type code: 1: a group with such an event is for `plan`; 0: it may be copied. Fixed for a view."""
 
+    @abstractmethod
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """What becomes of it; empty: nothing at all. What it defines is known from now on.
 
         Raises: Untranslatable, and nothing is known that was not before.
         """
 
+    @abstractmethod
     def skipped(self, group: SourceGroup) -> None:
         """A decision leaves the group out of the view; what it defines at the source is known from now on."""
 
+    def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup] | None:
+        """What the view gets in place of the group that was `skipped` last: `empty` under the group's GTID, so that no number is
+        missing; nothing where it can have none. None: as the policy for GTIDs says."""
+        return None
+
+    @abstractmethod
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
         """A group that has no end, because the source crashed, is to be left out. is_followed: another follows in its file.
 
         Raises: Untranslatable where something of it may have been kept.
         """
 
+    @abstractmethod
     def source_started(self) -> None:
-        """The source was started anew before the next group (`created` of the file's format description is not 0): temporary tables
-        are gone."""
+        """The source was started anew before the next group (`created` of the file's format description is not 0): no temporary table
+        exists."""
 
+    @abstractmethod
     def source_went_on(self, *, decided: bool) -> None:
         """The next file begins, and `created` of its format description is 0. decided: somebody decided that a view goes on there
         whatever was lost.
@@ -168,8 +187,19 @@ class GroupRules(Protocol):
         Raises: Untranslatable where the file before ended inside a transaction of which replicas of the source have something.
         """
 
+    def of_source(self, server_version: str) -> "GroupRules":
+        """Those that a file of such a server needs: for one that is no newer than the target, less has to be looked at. Both know the
+        same, and `state` is the same."""
+        return self
+
+    @abstractmethod
     def state(self) -> bytes:
         """All that `plan` has learned, to go on from here; the same knowledge gives the same bytes."""
 
+    @abstractmethod
     def restore(self, state: bytes) -> None:
         """Knows what `state` says and nothing else. b"": nothing."""
+
+    def after_source(self, state: bytes) -> bytes:
+        """What is known where another source goes on, `state` at the end of the former one. Raises: Untranslatable."""
+        return b""

@@ -11,7 +11,7 @@ from protocol.sql.server_version import version_numbers
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.foreign_key_rules import may_differ
-from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
+from relay.view.rules.group import Copy, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.rolled_back_statements import RolledBackEffects, UndoneParts, learn_all
@@ -41,8 +41,8 @@ _CONSISTENCY_SINCE: Final = (5, 7)
 """Replicas may go over to GTIDs while they run."""
 
 
-class MysqlRules:
-    """GroupRules of a MySQL source. Pure: the same groups in the same order give the same answers."""
+class MysqlRules(GroupRules):
+    """Those of a MySQL source. Pure: the same groups in the same order give the same answers."""
 
     def __init__(self, settings: ViewSettings) -> None:
         self._settings = settings
@@ -149,20 +149,7 @@ class MysqlRules:
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """What becomes of a group. Raises: Untranslatable, and nothing is learned of it."""
-        return plan_with_recorded(self._planned, group, self.before, self._engines.note_recorded)
-
-    def _planned(self, group: SourceGroup) -> list[OutGroup]:
-        self._engines.begin()
-        try:
-            plan = self._plan(group)
-        except Untranslatable:
-            self._engines.take_back()
-            raise
-        except ProtocolError as error:
-            self._engines.take_back()
-            raise transaction_stops.malformed(str(error)) from error
-        self._engines.keep()
-        return plan
+        return plan_with_recorded(self._plan, group, self.before, self._engines)
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
         self._check_types(group)

@@ -1,13 +1,16 @@
 """Tables from before the archive that a group is about: the rules ask for what the relay recorded of them, and go on."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import OF_ONE_CONNECTION
+from protocol.errors import ProtocolError
 from protocol.sql.tables.source_table import Table, TableName
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.group import OutGroup, SourceGroup
-from relay.view.stops.stop_reason import TableUnknown
+from relay.view.stops import transaction_stops
+from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
@@ -27,25 +30,35 @@ def plan_with_recorded(
     plan: Callable[[SourceGroup], list[OutGroup]],
     group: SourceGroup,
     before: TablesBefore | None,
-    note: Callable[[Iterable[Table]], None],
+    book: SourceTables,
 ) -> list[OutGroup]:
-    """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, given
-    to `note`, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
+    """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, noted
+    in the book, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
 
-    Raises: Untranslatable; OSError.
+    Raises: Untranslatable, and the book learns nothing of the group; OSError.
     """
     asked: set[TableName] = set()
     while True:
         try:
-            return plan(group)
+            book.begin()
+            made = plan(group)
+            book.keep()
+            return made
+        except ProtocolError as error:
+            book.take_back()
+            raise transaction_stops.malformed(str(error)) from error
         except TableUnknown as stopped:
+            book.take_back()
             if before is None or stopped.table in asked or _names_temporary(group):
                 raise
             found = before.around(stopped.table, group.file, group.start)
             if found is None:
                 raise
             asked.add(stopped.table)
-            note(found)
+            book.note_recorded(found)
+        except Untranslatable:
+            book.take_back()
+            raise
 
 
 def _names_temporary(group: SourceGroup) -> bool:

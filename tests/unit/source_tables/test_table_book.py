@@ -8,10 +8,13 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.source_table import Table
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
+from relay.source_tables.kept_book import KeptTablesUnreadable
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.programs import TRIGGER, VIEW, BodyChange, KnownProgram, RoutineBody
-from relay.source_tables.table_book import KeptTablesUnreadable, SourceTables
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 
 MYSQL = "8.0.36"
@@ -20,7 +23,7 @@ PARENT = "CREATE TABLE p (id INT PRIMARY KEY)"
 STATEMENTS = (
     "CREATE DATABASE d CHARACTER SET latin1", "DROP DATABASE d", PARENT, CHILD, "DROP TABLE p", "DROP TABLE IF EXISTS C",
     "RENAME TABLE p TO q, c TO P", "ALTER TABLE p RENAME TO d.t", "ALTER TABLE c DROP KEY a, ADD KEY k (b)", "CREATE TABLE t LIKE c",
-    "CREATE TABLE IF NOT EXISTS T (a INT)", "CREATE TEMPORARY TABLE p (x INT)", "ALTER TABLE q CHANGE id number INT", "DROP TABLE t",
+    "CREATE TABLE IF NOT EXISTS T (a INT)", "CREATE TEMPORARY TABLE p (x INT)", "ALTER TABLE q CHANGE id n INT", "DROP TABLE t, x.t",
 )  # fmt: skip
 
 
@@ -103,3 +106,13 @@ def test_a_source_that_found_a_table_by_a_name_in_another_case_takes_all_such_na
     assert tables.exists(("d", "t"))
     run(tables, "DROP TABLE IF EXISTS t")
     assert [tables.exists(("d", name)) for name in ("t", "T")] == [False, False]
+
+
+@pytest.mark.parametrize(("drop", "exists"), [("DROP TABLE", False), ("DROP TABLE IF EXISTS", None)])
+def test_a_view_of_mysql_doubts_a_table_that_drop_if_exists_names_in_another_case(
+    drop: str, exists: bool | None
+) -> None:
+    tables = TableEngines()
+    for text in ("CREATE DATABASE d", "CREATE TABLE T (a INT)", f"{drop} t"):
+        learn(tables, LoggedQuery(b"", text.encode(), 1, 0, b"d", b"", MYSQL))
+    assert tables.exists(("d", "T")) is exists

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from relay.archive.storage.files import VIEW_LEFT_OUT_NAME, FileLayer
-from relay.view.rules.mariadb.composed_parts import first_words
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE, LeftOut
+from relay.view.rules.mariadb.parts import first_words
 from relay.view.translate.kept_left_out import keep_left_out, kept_left_out
 
 

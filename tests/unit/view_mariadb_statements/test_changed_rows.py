@@ -6,9 +6,9 @@ import pytest
 
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.tables.source_table import Column, Key, Table
-from relay.view.rules.mariadb.composed_parts import parts_of
-from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
+from relay.view.rules.mariadb.parts import MariadbParts, parts_of
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import StopReason, Untranslatable
 from tests.support.mariadb_statements import MARIADB_10
 
@@ -33,7 +33,7 @@ def run(made: MariadbParts, text: str, collation: int = 45, flags: int = 0) -> l
     raw = text.encode()
     status = b"\0" + flags.to_bytes(4, "little") + b"\x04" + collation.to_bytes(2, "little") * 3
     told = made.statuses.translate(status, raw, is_dml=kind_of(raw).purpose is Purpose.ROWS)
-    return made.statements.translate(raw, StatementPlace(b"shop", told, 0, 7, MARIADB_10, False, False, False))
+    return made.statements.translate(LoggedQuery(b"", raw, 7, 0, b"shop", status, MARIADB_10), told, rows_follow=False)
 
 
 def stop(made: MariadbParts, text: str, collation: int = 45) -> StopReason:
@@ -200,7 +200,9 @@ def test_names_of_a_source_that_takes_them_in_any_case_mean_the_same_table() -> 
     run(made, "DROP TABLE u")
     run(made, "RENAME TABLE tea TO t")
     assert run(made, "ALTER TABLE IF EXISTS u ADD x INT") == []
-    assert made.tables.state() == parts(DATABASE, PLAIN.replace("n INT", "n INT, x INT")).tables.state()
+    expected = parts(DATABASE, PLAIN.replace("n INT", "n INT, x INT")).tables
+    assert list(made.tables.tables()) == list(expected.tables())
+    assert made.tables.get(("shop", "T")) == expected.get(("shop", "t"))
 
 
 def test_tables_whose_names_differ_in_case_alone_are_two() -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.support.mariadb_statements import MARIADB_11, ToldTables, stop_of, told, translated, translation_of
+from protocol.sql.tables.source_table import Table
+from relay.source_tables.known_table import VERSIONED, KnownTable
+from tests.support.mariadb_statements import MARIADB_11, stop_of, told, translated, translation_of
 
 DEFINITION, STATEMENT, DIFFERS, CHANGES, UNREADABLE, UNKNOWN = (
     "definition_not_in_target",
@@ -102,7 +104,8 @@ def test_statements_over_tables_that_are_others_at_the_replica_stop() -> None:
         assert reason.name == DIFFERS and why in reason.text
         assert stop_of(f"INSERT INTO plain SELECT b FROM shop.`{table}`", known).name == DIFFERS
     assert translated("UPDATE plain SET a = 1", known) == ["UPDATE plain SET a = 1"]
-    versioned = ToldTables(versioned={("shop", "v")})
+    versioned = told()
+    versioned.put(("shop", "v"), KnownTable(Table("shop", "v", type=VERSIONED)))
     assert stop_of("UPDATE v SET b = 1", versioned).name == DIFFERS
     assert stop_of("ALTER TABLE v ADD b INT", versioned).name == CHANGES
     assert stop_of("CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES v (a))", versioned).error == 6125

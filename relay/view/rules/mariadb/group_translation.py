@@ -40,7 +40,8 @@ from relay.view.rules.mariadb.opened_event import (
     opened_rows,
     with_statement_end,
 )
-from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, TableConversion
+from relay.view.rules.mariadb.parts import MariadbParts
+from relay.view.rules.mariadb.rows.mariadb_tables import ConvertedTable
 from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
 from relay.view.stops import transaction_stops
@@ -91,7 +92,7 @@ class GroupTranslation:
         self._annotation: New | None = None
         self._may_replace = False
         """Whether the statement of the next rows may be a REPLACE, as its annotation tells."""
-        self._maps: dict[bytes, TableConversion] = {}
+        self._maps: dict[bytes, ConvertedTable] = {}
         self._last_rows: tuple[int, _KeptRows] | None = None
         """Where among the pieces the statement's last rows are that are kept and do not end it."""
         self._prepares = bool(gtid.flags & PREPARED_XA) and gtid.xid is not None
@@ -211,7 +212,7 @@ class GroupTranslation:
             self._maps = {}
             self._last_rows = None
 
-    def _keep_rows(self, event: GroupEvent, conversion: TableConversion, ends: bool) -> None:
+    def _keep_rows(self, event: GroupEvent, conversion: ConvertedTable, ends: bool) -> None:
         self._changes = True
         rows = _KeptRows(event, partial(self._rows_made, event, conversion))
         if conversion.rows_are_same and event.type not in PACKED_ROWS:
@@ -221,7 +222,7 @@ class GroupTranslation:
         if not ends:
             self._last_rows = len(self._pieces) - 1, rows
 
-    def _rows_made(self, event: GroupEvent, conversion: TableConversion) -> tuple[int, bytes]:
+    def _rows_made(self, event: GroupEvent, conversion: ConvertedTable) -> tuple[int, bytes]:
         kind, body = opened_rows(event.type, self._group.body(event))
         if not conversion.rows_are_same:
             kind, body = conversion.rows(kind, body)
@@ -285,18 +286,9 @@ class GroupTranslation:
         is_dml = query.is_load or query.kind.purpose in (Purpose.ROWS, Purpose.UNSURE)
         self.changes_by_statement = self.changes_by_statement or is_dml
         status = self._parts.statuses.translate(query.status, query.raw, is_dml=is_dml)
-        place = StatementPlace(
-            query.schema_bytes,
-            status,
-            query.error,
-            query.thread_id,
-            query.server_version,
-            not self._gtid.is_standalone,
-            self._rows_follow(event, query),
-            query.is_load,
-        )
         statements.left_out.clear()
-        texts = [query.raw] if is_control else statements.translate(query.raw, place)
+        rows_follow = self._rows_follow(event, query)
+        texts = [query.raw] if is_control else statements.translate(query, status, rows_follow=rows_follow)
         self.left_out += statements.left_out
         if not texts:
             self._before = []

@@ -8,7 +8,7 @@ from protocol.binlog.mariadb_gtid import PREPARED_XA, MariadbGtid, decode_mariad
 from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.view.rules.group import GivenGtid, OutGroup, SourceGroup
+from relay.view.rules.group import GivenGtid, GroupRules, OutGroup, SourceGroup
 from relay.view.rules.mariadb.assigned_gtids import AssignedGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
 from relay.view.rules.mariadb.left_out import LeftOut
@@ -25,15 +25,13 @@ _BETWEEN_GROUPS: Final = frozenset((
 ))  # fmt: skip
 
 
-class MariadbRules:
-    """GroupRules of a MariaDB source. Pure: the same groups in the same order give the same answers."""
+class MariadbRules(GroupRules):
+    """Those of a MariaDB source: MySQL reads no group of it as it is. Pure: the same groups in the same order give the same answers."""
 
     def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
         self._settings = settings
         self._parts = parts
         self.given = AssignedGtids(settings.uuid)
-        self.first_statement: int | None = None
-        """Where in the file the first group begins of which replicas run statements that change rows; None: there was none yet."""
         self._server_version = ""
         self._left_out_xa = LeftOutXa()
         self._left_out: GivenGtid | None = None
@@ -41,26 +39,6 @@ class MariadbRules:
         """Of all groups up to here."""
         self.before: TablesBefore | None = None
         """Tables from before the archive; None: nothing is known of them."""
-
-    @property
-    def wants_statements(self) -> bool:
-        """Always: MySQL reads no group of MariaDB's as it is."""
-        return True
-
-    @property
-    def watched(self) -> bytes | None:
-        """Every statement."""
-        return None
-
-    @property
-    def wants_removals(self) -> bool:
-        """Every group is looked at in any case."""
-        return False
-
-    @property
-    def removals(self) -> bytes | None:
-        """None are left out."""
-        return None
 
     @property
     def look_at(self) -> bytes:
@@ -83,7 +61,7 @@ class MariadbRules:
         self.left_out_of.restore(left_out)
         self._parts.tables.restore(self._left_out_xa.taken_from(rest))
 
-    def behind_source(self, state: bytes) -> bytes:
+    def after_source(self, state: bytes) -> bytes:
         """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
         tables, of which the other's binlogs tell anew. Raises: Untranslatable where rows may then be taken for others."""
         self.restore(state)
@@ -135,21 +113,7 @@ class MariadbRules:
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """As `GroupRules.plan`."""
-        return plan_with_recorded(self._planned, group, self.before, self._parts.tables.note_recorded)
-
-    def _planned(self, group: SourceGroup) -> list[OutGroup]:
-        tables = self._parts.tables
-        tables.begin()
-        try:
-            made = self._plan(group)
-        except Untranslatable:
-            tables.take_back()
-            raise
-        except ProtocolError as error:
-            tables.take_back()
-            raise transaction_stops.malformed(str(error)) from error
-        tables.keep()
-        return made
+        return plan_with_recorded(self._plan, group, self.before, self._parts.tables)
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
         gtid, body = _head(group)
@@ -183,7 +147,7 @@ class MariadbRules:
         ]
 
     def skipped(self, group: SourceGroup) -> None:
-        """As `GroupRules.skipped`. Its GTID is given to what stands in its place, see `left_out`."""
+        """As `GroupRules.skipped`. Its GTID is given to what the view gets in its place."""
         self._left_out = None
         try:
             gtid, body = _head(group)
@@ -200,8 +164,8 @@ class MariadbRules:
             with suppress(Untranslatable, ProtocolError):
                 GroupTranslation(group, gtid, self._parts).learn()
 
-    def left_out(self, empty: OutGroup) -> list[OutGroup]:
-        """What stands in the place of the group that was `skipped` last: `empty` under its GTID; nothing, where it can have none."""
+    def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
+        """As `GroupRules.in_place_of`."""
         return [] if self._left_out is None else [empty._replace(number=self._left_out)]
 
 

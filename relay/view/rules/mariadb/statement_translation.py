@@ -23,7 +23,7 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
-from relay.view.rules.mariadb.statement.known_tables import NoTables, TablesAtSource
+from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
 from relay.view.stops import definition_stops, statement_stops
@@ -60,9 +60,7 @@ class StatementTranslation:
     programs_dropped: tuple[ProgramName, ...] = ()
 
 
-def translate_statement(
-    text: bytes, context: StatementContext, known: TablesAtSource | None = None
-) -> StatementTranslation:
+def translate_statement(text: bytes, context: StatementContext, known: TablesAtSource) -> StatementTranslation:
     """What becomes of the text of a Query or Execute_load_query event. A text of which nothing has to be changed comes back byte for
     byte. Raises: Untranslatable."""
     if kind_of(text, context.server_version).purpose is Purpose.CONTROL:
@@ -71,7 +69,7 @@ def translate_statement(
     try:
         opened = opened_text(query)
         words = EditableStatement(context.query(opened.raw), context)
-        return _Translation(text, opened.raw, opened.differs, words, known or NoTables()).made()
+        return _Translation(text, opened.raw, opened.differs, words, known).made()
     except UnsupportedSyntax as error:
         raise statement_stops.not_parsed(context.query(text), str(error)) from error
 

@@ -6,9 +6,11 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
-from protocol.sql.tables.ddl_statement import AlterTable, TableDefinition, needs
+from protocol.sql.tables.ddl_parser import read_statement
+from protocol.sql.tables.ddl_statement import AlterTable, RenameTables, TableDefinition, needs
 from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
-from relay.source_tables.programs import TRIGGER, VIEW, RoutineBody
+from relay.source_tables.applied_definition import DefiningSession, apply_definition
+from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
 from relay.view.rules.statement.named_tables import read_tables
@@ -17,11 +19,13 @@ from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
-"""REFERENCES behind a column makes a foreign key; before, servers read it and forget it."""
+"""REFERENCES after a column makes a foreign key; before, servers read it and forget it."""
+_OF_TABLES: Final = frozenset(("TABLE", "TABLES", "TEMPORARY", "DATABASE", "SCHEMA"))
 
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
-    """Goes on to behind a statement; one that defines nothing changes nothing. Of what nobody understands nothing is known then."""
+    """The book goes on to the place after a statement; one that defines nothing changes nothing, and one that nobody understands
+    makes the tables doubtful that it may name."""
     if not query.kind.may_define:
         return
     try:
@@ -37,6 +41,8 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
                 engines.create_schema(words.name())
         elif verb == "CREATE":
             _learn_body(engines, words)
+        elif verb in ("DROP", "RENAME") and words.word(1) in _OF_TABLES:
+            _learn_removal(engines, query)
         elif verb == "DROP":
             _learn_drop(engines, words)
         elif verb == "ALTER":
@@ -44,8 +50,6 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
                 words.take()
             if words.accept("VIEW"):
                 _learn_view(engines, words)
-        elif verb == "RENAME":
-            _learn_rename(engines, words)
     except UnsupportedSyntax:
         engines.doubt_words(defined_names(query.raw, query.sql_mode), references=b"references" in query.raw.lower())
 
@@ -120,14 +124,17 @@ def _learn_body(engines: TableEngines, words: StatementWords) -> None:
     words.expect("ON")
     table = words.table_name()
     text = words.query.text[words.peek().start :]
-    engines.create_trigger(name, table, text, event, _body_of(words, name[0]))
+    body = _body_of(words, name[0])
+    engines.put_program(
+        (TRIGGER, *name), KnownProgram((TRIGGER, *name), table=table, event=event, text=text, body=body)
+    )
 
 
 def _learn_view(engines: TableEngines, words: StatementWords) -> None:
     """From its name on."""
     name = words.table_name()
     try:
-        engines.create_view(name, read_tables(words.query))
+        engines.put_program((VIEW, *name), KnownProgram((VIEW, *name), reads=read_tables(words.query)))
     except UnsupportedSyntax:
         engines.drop_program(VIEW, name)
 
@@ -138,7 +145,8 @@ def _learn_routine(engines: TableEngines, words: StatementWords) -> None:
     name = _routine_name(words)
     if name is not None and words.word() == "(":
         words.skip_brackets()
-        engines.create_routine(kind, name, _body_of(words, name[0]))
+        key, body = (kind, name[0], name[1].lower()), _body_of(words, name[0])
+        engines.put_program(key, KnownProgram(key, body=body) if any(body) else None)
 
 
 def _routine_name(words: StatementWords) -> TableName | None:
@@ -157,19 +165,19 @@ def _body_of(words: StatementWords, schema: str) -> RoutineBody:
         return RoutineBody()
 
 
+def _learn_removal(engines: TableEngines, query: LoggedQuery) -> None:
+    made = read_statement(query.tokens, query.text, query.schema, query.sql_mode, query.server_version, query.name)
+    if isinstance(made, RenameTables):
+        for old, new in made.pairs:
+            engines.rename_table(old, new, query.thread_id)
+    else:
+        apply_definition(engines, made, DefiningSession(query.thread_id))
+
+
 def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
+    """DROP of a trigger, a view or a routine; else it is no program."""
     words.expect("DROP")
-    temporary = words.accept("TEMPORARY")
-    if words.accept("TABLE") or words.accept("TABLES"):
-        words.accept("IF", "EXISTS")
-        names = [words.table_name()]
-        while words.accept(","):
-            names.append(words.table_name())
-        engines.drop(names, words.query.thread_id, temporary_only=temporary)
-    elif words.accept("DATABASE") or words.accept("SCHEMA"):
-        words.accept("IF", "EXISTS")
-        engines.drop_schema(words.name())
-    elif words.accept("TRIGGER"):
+    if words.accept("TRIGGER"):
         words.accept("IF", "EXISTS")
         engines.drop_program(TRIGGER, words.table_name())
     elif words.accept("VIEW"):
@@ -183,16 +191,3 @@ def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
         name = _routine_name(words)
         if name is not None:
             engines.drop_program(kind, name)
-
-
-def _learn_rename(engines: TableEngines, words: StatementWords) -> None:
-    words.expect("RENAME")
-    if not (words.accept("TABLE") or words.accept("TABLES")):
-        return
-    words.accept("IF", "EXISTS")
-    while True:
-        old = words.table_name()
-        words.expect("TO")
-        engines.rename_table(old, words.table_name(), words.query.thread_id)
-        if not words.accept(","):
-            return

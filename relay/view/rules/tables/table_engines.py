@@ -9,7 +9,7 @@ from protocol.sql.tables.foreign_key_names import last_number, made_up_name
 from protocol.sql.tables.source_table import ForeignKey, Table, TableName
 from relay.source_tables.known_table import UNKNOWN_ENGINE, KnownTable
 from relay.source_tables.names import in_lower_case
-from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName, RoutineBody
+from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram
 from relay.source_tables.table_book import SourceTables
 from relay.view.rules.tables.stored_bodies import StoredBodies
 
@@ -244,29 +244,6 @@ class TableEngines(SourceTables):
             foreign = known.table.foreign_keys if known is not None else ()
             self.put(old, facts._replace(table=replace(facts.table, foreign_keys=foreign)))
         self.rename(old, new)
-
-    def drop(self, names: list[TableName], thread_id: int, *, temporary_only: bool = False) -> None:
-        """DROP TABLE: of each name the temporary one, else the other."""
-        for name in names:
-            if not self.drop_temporary(thread_id, name) and not temporary_only:
-                self.remove(name)
-
-    def create_trigger(
-        self, name: TableName, table: TableName, text: str, event: str = "", body: RoutineBody | None = None
-    ) -> None:
-        """CREATE TRIGGER; a trigger's name is (schema, trigger)."""
-        key: ProgramName = (TRIGGER, *name)
-        made = KnownProgram(key, table=table, event=event, text=text, body=body or RoutineBody())
-        self.put_program(key, made)
-
-    def create_view(self, name: TableName, tables: Iterable[TableName]) -> None:
-        """CREATE VIEW, ALTER VIEW."""
-        self.put_program((VIEW, *name), KnownProgram((VIEW, *name), reads=tuple(tables)))
-
-    def create_routine(self, kind: str, name: TableName, body: RoutineBody) -> None:
-        """CREATE FUNCTION, CREATE PROCEDURE; one that changes and calls nothing is left out."""
-        key = (kind, name[0], name[1].lower())
-        self.put_program(key, KnownProgram(key, body=body) if any(body) else None)
 
     def drop_program(self, kind: str, name: TableName) -> None:
         """DROP TRIGGER, DROP VIEW, DROP FUNCTION, DROP PROCEDURE."""

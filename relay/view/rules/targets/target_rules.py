@@ -48,8 +48,9 @@ class _Part(NamedTuple):
         return New(self.event.type, self.event.flags, self.event.timestamp, self.event.server_id, self.body)
 
 
-class TargetRules:
-    """Makes each group readable for `settings.target`, then lets `inner` see what came of it, where there are such rules.
+class TargetRules(GroupRules):
+    """Makes each group readable for `settings.target`, then lets `inner` see what came of it, where there are such rules. Each
+    statement has status variables that the target may not know.
 
     `inner` gets places that are no offsets of the file: it may only copy what it was shown, as ranges of whole events.
     """
@@ -61,35 +62,15 @@ class TargetRules:
         self._inner = inner
 
     @property
-    def wants_statements(self) -> bool:
-        """Always: each has status variables that the target may not know."""
-        return True
-
-    @property
-    def watched(self) -> bytes | None:
-        """Every statement."""
-        return None
-
-    @property
-    def wants_removals(self) -> bool:
-        """Every statement is looked at in any case."""
-        return False
-
-    @property
-    def removals(self) -> bytes | None:
-        """None are left out."""
-        return None
-
-    @property
     def look_at(self) -> bytes:
         """Table_map for the types of columns, Gtid events for their layout, statements, what the target does not know, and all else but
         the contents of transactions."""
         known = self._target.highest_event
         return bytes(kind not in _AS_THEY_ARE or kind > known for kind in range(256))
 
-    def of_source(self, server_version: str) -> GroupRules | None:
-        """The rules for files of such a source: these, or where it is no newer than the target, those behind them."""
-        return self if is_newer(server_version, self._settings) else self._inner
+    def of_source(self, server_version: str) -> GroupRules:
+        """As `GroupRules.of_source`."""
+        return self if is_newer(server_version, self._settings) else self._inner or self
 
     def skipped(self, group: SourceGroup) -> None:
         """As `GroupRules.skipped`. An XA transaction that is prepared in a compressed one ends in a group that is not compressed."""
@@ -139,11 +120,8 @@ class TargetRules:
             self._inner.restore(known)
             raise
 
-    def left_out(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
-        """What stands in the place of a group that a decision leaves out: `empty` under its GTID, so that no number is missing.
-
-        Nothing under a GTID that the target cannot read, and where there are none.
-        """
+    def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
+        """As `GroupRules.in_place_of`. Nothing under a GTID that the target cannot read, and where there are none."""
         try:
             head = self._first_of(group)
         except Untranslatable:

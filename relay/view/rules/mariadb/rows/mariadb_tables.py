@@ -7,7 +7,6 @@ from protocol.binlog.table_map import TableMap, UnknownColumnType, decode_table_
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.known_table import TableKind
-from relay.source_tables.table_book import SourceTables
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule, TargetChoice, column_rules
 from relay.view.rules.mariadb.rows.definition_guard import check_definition
 from relay.view.rules.mariadb.rows.map_metadata import (
@@ -18,6 +17,7 @@ from relay.view.rules.mariadb.rows.map_metadata import (
 )
 from relay.view.rules.mariadb.rows.row_images import rows_for_mysql
 from relay.view.rules.mariadb.rows.sequence_rows import may_be_sequence
+from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.stops import definition_stops, transaction_stops
 from relay.view.stops.stop_reason import named
 
@@ -55,12 +55,8 @@ class _ToldMap(NamedTuple):
     conversion: ConvertedTable
 
 
-class MariadbTables(SourceTables):
-    """collation_of: the target's number for a collation of the source. told_kinds: `shop.s` -> whether that is a table or a sequence,
-    for those from before the archive. plain: those from before it, as `shop.t`, of which nothing differs on the replicas.
-    """
-
-    certain = False
+class MariadbTables(TablesAtSource):
+    """collation_of: the target's number for a collation of the source."""
 
     def __init__(
         self,
@@ -69,28 +65,11 @@ class MariadbTables(SourceTables):
         told_kinds: Mapping[str, TableKind] | None = None,
         plain: Iterable[str] = (),
     ) -> None:
-        super().__init__()
-        self._plain = frozenset(plain)
+        super().__init__(told_kinds, plain)
         self._collation_of = collation_of
         self._choice = choice or TargetChoice()
-        self._told_kinds = dict(told_kinds or {})
         self._remembered: dict[bytes, _ToldMap] = {}
         self._remembered_at: object = None
-
-    def is_sequence(self, name: TableName) -> bool:
-        """Whether it is known, or told, to be one."""
-        known = self.get(name)
-        return (known.kind if known is not None else self._told_kinds.get(named(name))) == "sequence"
-
-    def is_versioned(self, name: TableName) -> bool:
-        """Whether it is known to have system versioning."""
-        known = self.get(name)
-        return known is not None and known.is_versioned
-
-    def is_known_plain(self, name: TableName) -> bool:
-        """Whether nothing of it is another on the replicas, although its columns are not known."""
-        known = self.get(name)
-        return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))
 
     @property
     def told_by_definition(self) -> str:

@@ -1,74 +1,36 @@
-"""What a translation may ask about tables of the source that were made before the statement."""
+"""The book of a MariaDB's tables, as the translation of statements asks it."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
-from protocol.sql.tables.source_table import Table, TableName
-from relay.source_tables.programs import KnownProgram
-from relay.source_tables.references import References
+from protocol.sql.tables.source_table import TableName
+from relay.source_tables.known_table import TableKind
+from relay.source_tables.table_book import SourceTables
+from relay.view.stops.stop_reason import named
 
 
-class TablesAtSource(Protocol):
-    """The tables of the source at the place of the statement, as the source has them."""
+class TablesAtSource(SourceTables):
+    """The tables at the place of the statement, as the source has them. told_kinds: `shop.s` -> whether that is a table or a sequence,
+    for those from before the archive. plain: those from before it, as `shop.t`, of which nothing differs on the replicas ("*": all).
+    """
 
-    def table(self, name: TableName) -> Table | None:
-        """The table; None: it is not there, or nobody knows it."""
+    certain = False
 
-    def exists(self, name: TableName) -> bool | None:
-        """Whether there is such a table, view or sequence; None: not known."""
+    def __init__(self, told_kinds: Mapping[str, TableKind] | None = None, plain: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._plain = frozenset(plain)
+        self._told_kinds = dict(told_kinds or {})
 
     def is_sequence(self, name: TableName) -> bool:
-        """Whether it is known to be a sequence."""
+        """Whether it is known, or configured, to be a sequence."""
+        known = self.get(name)
+        return (known.kind if known is not None else self._told_kinds.get(named(name))) == "sequence"
 
     def is_versioned(self, name: TableName) -> bool:
         """Whether it is known to have system versioning."""
-
-    def is_temporary(self, thread_id: int, name: TableName) -> bool:
-        """Whether a name means a temporary table of the session."""
+        known = self.get(name)
+        return known is not None and known.is_versioned
 
     def is_known_plain(self, name: TableName) -> bool:
         """Whether nothing of it is another on the replicas, although its columns are not known."""
-
-    @property
-    def references(self) -> References:
-        """Which tables refer to which, as far as their definitions are known."""
-
-    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
-        """Views, functions and procedures of that name, and the triggers of a table of that name."""
-
-
-class NoTables:
-    """Nothing is known of any table."""
-
-    def table(self, name: TableName) -> Table | None:
-        """None."""
-        return None
-
-    def exists(self, name: TableName) -> bool | None:
-        """None."""
-        return None
-
-    def is_sequence(self, name: TableName) -> bool:
-        """False."""
-        return False
-
-    def is_versioned(self, name: TableName) -> bool:
-        """False."""
-        return False
-
-    def is_temporary(self, thread_id: int, name: TableName) -> bool:
-        """False."""
-        return False
-
-    def is_known_plain(self, name: TableName) -> bool:
-        """True."""
-        return True
-
-    @property
-    def references(self) -> References:
-        """None do."""
-        return References({})
-
-    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
-        """None."""
-        return ()
+        known = self.get(name)
+        return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))
