@@ -198,14 +198,30 @@ def is_definition(p: Bytes, at: int, end: int) -> bool:
     """Whether the word at `at` begins a definition, of other than temporary tables."""
     c = p[at] | 32
     if c == 99:
-        return has_prefix(p, at, end, b"create ", 7) and not has_prefix(p, at, end, b"create temporary", 16)
+        return has_prefix(p, at, end, b"create ", 7) and not is_temporary(p, at + 6, end)
     if c == 97:
         return has_prefix(p, at, end, b"alter ", 6)
     if c == 100:
-        return has_prefix(p, at, end, b"drop ", 5) and not has_prefix(p, at, end, b"drop temporary", 14)
+        # the last is what 5.0 and later log when a session with temporary tables ends: DROP /*!40005 TEMPORARY */ TABLE
+        return (
+            has_prefix(p, at, end, b"drop ", 5)
+            and not is_temporary(p, at + 4, end)
+            and not (
+                end - at > 26
+                and p[at + 5] == 47
+                and p[at + 8] == 52
+                and p[at + 14] | 32 == 116
+                and p[at + 15] | 32 == 101
+            )
+        )
     if c == 114:
         return has_prefix(p, at, end, b"rename ", 7)
     return False
+
+
+def is_temporary(p: Bytes, at: int, end: int) -> bool:
+    """Whether TEMPORARY follows. In an executable comment, which the server may not have read, it does not count."""
+    return has_prefix(p, first_word(p, at, end, False), end, b"temporary", 9)
 
 
 class Inference:

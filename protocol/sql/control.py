@@ -33,20 +33,21 @@ class ControlStatement(NamedTuple):
 
 
 _NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
+_BEFORE_NAME: Final = rb"(?>%(gap)s|(?=[`\"]))" % GAPS
 _CONTROL: Final = re.compile(
     rb"""(?:
       (?P<BEGIN> BEGIN (?>(?:%(gap)s WORK)?) %(gaps)s ;?+ \Z | START %(gap)s TRANSACTION \b)
     | (?P<COMMIT> COMMIT \b)
-    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(gap)s (?>(?:SAVEPOINT %(gap)s)?) (?P<ROLLBACK_TO> %(name)s)
+    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(before)s (?>(?:SAVEPOINT %(before)s)?) (?P<ROLLBACK_TO> %(name)s)
     | (?P<ROLLBACK> ROLLBACK \b)
-    | SAVEPOINT %(gap)s (?P<SAVEPOINT> %(name)s)
-    | RELEASE %(gap)s SAVEPOINT %(gap)s (?P<RELEASE> %(name)s)
+    | SAVEPOINT %(before)s (?P<SAVEPOINT> %(name)s)
+    | RELEASE %(gap)s SAVEPOINT %(before)s (?P<RELEASE> %(name)s)
     | XA %(gap)s (?:
         (?:START|BEGIN) \b (?P<XA_START> .*+) | END \b (?P<XA_END> .*+) | PREPARE \b (?P<XA_PREPARE> .*+)
       | COMMIT \b (?P<XA_COMMIT> .*+) | ROLLBACK \b (?P<XA_ROLLBACK> .*+)
       )
     )"""
-    % {**GAPS, b"name": _NAME},
+    % {**GAPS, b"name": _NAME, b"before": _BEFORE_NAME},
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _ONE_PHASE: Final = re.compile(rb"\sONE\s++PHASE\s*+\Z", re.IGNORECASE)

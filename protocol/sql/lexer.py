@@ -123,6 +123,11 @@ class SqlToken(NamedTuple):
     stop: int
 
 
+def is_name(token: SqlToken) -> bool:
+    """Whether it may be an identifier."""
+    return token.kind in (TokenKind.WORD, TokenKind.NAME)
+
+
 class SqlComment(NamedTuple):
     """A comment between /* and */; [start, stop): its place, with its marks; its content begins at `body`.
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.statements.statement_names import defined_names
 from relay.export.export_errors import ExportRefused
 
 _SCHEMA_WORDS: Final = frozenset(("database", "schema"))

@@ -19,11 +19,11 @@ from relay.feed.statements.logged_changes import (
     RENAMED,
     DdlChange,
     UnseenChange,
-    in_lower_case,
     logged_changes,
     rolls_back_in_part,
 )
 from relay.feed.xa_commits import xa_commits
+from relay.source_tables.names import in_lower_case
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _CUT: Final = "transaction_cut"

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import defines, may_define
 from protocol.binlog.statement_text import one_line
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.ddl_parser import parse_ddl
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes

@@ -8,7 +8,8 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-from protocol.sql.lexer import SqlToken, UnsupportedSyntax, sql_tokens
+from protocol.sql.byte_text import SOMETIMES_BLANK
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax, sql_tokens
 from protocol.sql.sql_mode import OTHER_GRAMMARS
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
@@ -65,7 +66,10 @@ def parse_ddl(
     `schema`: the default database; `collations`, `explicit_timestamps`: as the statement's event has them. Raises: UnsupportedSyntax.
     """
     dialect = ServerDialect(server_version, collations, explicit_timestamps)
-    reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, dialect)
+    tokens = sql_tokens(text, sql_mode, server_version)
+    if SOMETIMES_BLANK in text and any(one.kind is TokenKind.WORD and SOMETIMES_BLANK in one.text for one in tokens):
+        raise UnsupportedSyntax("U+00A0 in a word: for clients of some character sets it is a blank")
+    reader = DdlReader(tokens, text, schema, sql_mode, dialect)
     if sql_mode & OTHER_GRAMMARS:
         raise UnsupportedSyntax(_OTHER_GRAMMAR)
     made = _Parser(reader).statement()

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import ErrorCode
 from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
-from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, sql_tokens
+from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
+from protocol.sql.statements.named_tables import written_tables
+from protocol.sql.statements.statement import StatementText
+from protocol.sql.statements.statement_names import defined_names, names_in
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
@@ -26,9 +28,8 @@ from protocol.sql.tables.ddl_statement import (
     SetCharset,
 )
 from protocol.sql.tables.source_table import TableName
-from protocol.sql.tables.token_cursor import TokenCursor
 from relay.feed.rows.feed_place import FeedOffset
-from relay.feed.statements.statement_text import STRINGS
+from relay.source_tables.names import in_lower_case
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -38,15 +39,14 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "rename",
     "unknown",
 )
-_NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
-_IN_QUOTES: Final = re.compile(r"\"((?:[^\"]|\"\")+)\"")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
     ("begin", "start", "analyze", "optimize", "flush", "check", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum",
      "use")
 )  # fmt: skip
+_STRINGS: Final = re.compile(r"'(?>(?:[^'\\]|\\.|'')*)(?:'|\\?$)|\"(?>(?:[^\"\\]|\\.|\"\")*)(?:\"|\\?$)", re.DOTALL)
 _QUOTED_OR_COMMENT: Final = re.compile(
-    rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
+    rf"(`(?>(?:[^`]|``)*)`|{_STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
 """The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
@@ -181,12 +181,10 @@ def logged_changes(
                     UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
                 )
         elif kind.purpose is Purpose.ROWS or (kind.purpose is not Purpose.ACCOUNTS and word not in _HARMLESS):
-            names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
-            names |= {one.replace('""', '"').lower() for one in _IN_QUOTES.findall(text)}  # with ANSI_QUOTES
             found.unseen.append(
                 UnseenChange(
                     start,
-                    names,
+                    names_in(text, int(one["sql_mode"] or 0)),
                     f"a change in statement format ({word or 'unknown'})",
                     one["schema"] or "",
                     brings=word in ("insert", "load"),
@@ -214,11 +212,6 @@ def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable
         for key in alike:
             hides = _of_other_case(made.text)
             yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=hides)
-
-
-def in_lower_case(key: TableName) -> TableName:
-    """A table's name as servers with lower_case_table_names compare it."""
-    return key[0].lower(), key[1].lower()
 
 
 def _of_other_case(text: str) -> str:
@@ -331,10 +324,10 @@ def _keys(said: Any, tables: set[TableName]) -> list[TableName]:
 def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
     """The table that a TRUNCATE empties; None: that cannot be told."""
     try:
-        cursor = TokenCursor(sql_tokens(one["statement"], int(one["sql_mode"] or 0), version), one["schema"] or "")
-        cursor.take()
-        cursor.accept("TABLE")
-        return cursor.table_name()
+        text = StatementText(
+            one["statement"].lstrip().encode(), one["schema"] or "", int(one["sql_mode"] or 0), version
+        )
+        return written_tables(text)[0]
     except UnsupportedSyntax:
         return None
 
@@ -343,7 +336,7 @@ def shown(text: str, most: int) -> str:
     """A statement's beginning for a message. Where it may be about a password, as CONNECTION of a table elsewhere, no string is shown."""
     text = " ".join(text.split())
     if _SECRETS.search(text):
-        text = STRINGS.sub("'***'", text)
+        text = _STRINGS.sub("'***'", text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

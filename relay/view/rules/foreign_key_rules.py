@@ -10,14 +10,13 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import deletes_from_one, load_replaces, written_tables
+from protocol.sql.statements.order_dependence import verb_of
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
-from relay.view.rules.statement.order_dependence import verb_of
-from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableUnknown, named
@@ -125,13 +124,3 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
             raise statement_stops.multi_table_delete(
                 query, f"rows of {named(*sorted(reached))} go or change with rows of {named(table)}"
             )
-
-
-def load_replaces(query: LoggedQuery) -> bool:
-    """Whether LOAD DATA takes the place of rows. Raises: UnsupportedSyntax."""
-    words = StatementWords(query)
-    while not words.ended and words.word() != "INTO":
-        if words.accept("REPLACE"):
-            return words.word() == "INTO"
-        words.take()
-    return False

@@ -8,6 +8,7 @@ from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.foreign_key_rules import may_differ
@@ -19,7 +20,6 @@ from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
 from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.tables.table_engines import TableEngines

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import StatementTables, read_tables, statement_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
 from relay.view.rules.sub_transactions import MOST_RANGES, PartRanges
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines

@@ -11,13 +11,8 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax, sql_tokens
-from protocol.sql.tables.ddl_statement import AlterTable, needs
-from protocol.sql.tables.source_table import TableName
-from relay.source_tables.programs import KnownProgram
-from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
-from relay.view.rules.statement.order_dependence import (
+from protocol.sql.statements.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
+from protocol.sql.statements.order_dependence import (
     may_depend_on_order,
     order_counts,
     program_hangs_on_order,
@@ -25,6 +20,11 @@ from relay.view.rules.statement.order_dependence import (
     values_of_update,
     verb_of,
 )
+from protocol.sql.tables.ddl_statement import AlterTable, needs
+from protocol.sql.tables.source_table import TableName
+from relay.source_tables.programs import KnownProgram
+from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 

@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import called_routines, load_replaces
+from protocol.sql.statements.order_dependence import verb_of
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import BodyChange
-from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
+from relay.view.rules.foreign_key_rules import check_removal, check_removals, may_differ
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import called_routines
-from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.routine_body import change_of
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops

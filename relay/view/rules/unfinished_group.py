@@ -11,11 +11,11 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import statement_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
 from relay.view.stops.stop_reason import named, shown

@@ -5,11 +5,11 @@ from typing import Final
 
 from protocol.sql.brackets import Brackets
 from protocol.sql.edits import TokenEdits
-from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.lexer import TokenKind
 from protocol.sql.server_words import ONLY_MYSQLS
+from protocol.sql.statements.statement_words import StatementWords
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.statement_words import StatementWords
 
 _LEAST_FOLDED: Final = 4096
 """Bytes of a statement whose rows of literals are folded: nothing in them needs a look, and a large one has millions of words."""
@@ -17,6 +17,8 @@ _LEAST_FOLDED: Final = 4096
 
 class EditableStatement(StatementWords, TokenEdits):
     """A cursor that collects edits. A name that it takes and that MySQL has reserved is quoted. Places are indexes of tokens."""
+
+    query: LoggedQuery
 
     def __init__(self, query: LoggedQuery, context: StatementContext) -> None:
         StatementWords.__init__(self, query, folds_rows=len(query.raw) >= _LEAST_FOLDED)
@@ -63,8 +65,3 @@ class EditableStatement(StatementWords, TokenEdits):
         made = super().name()
         self.quote(self.at - 1)
         return made
-
-
-def is_name(token: SqlToken) -> bool:
-    """Whether it may be an identifier."""
-    return token.kind in (TokenKind.WORD, TokenKind.NAME)

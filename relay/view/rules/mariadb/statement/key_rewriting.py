@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax, is_name
 from protocol.sql.tables.references_clause import ReferencesClause, read_references
 from protocol.sql.tables.source_table import Key, Table, TableName
-from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.stops import definition_stops
 

@@ -41,13 +41,14 @@ class SourceStatement(SqlWords, TokenEdits):
         left_out = [one for one in read.comments if one.mark == "!" and self._is_left_out(one, target)]
         removed = set(tokens_inside(read.tokens, left_out)) if left_out else ()
         tokens = [one for at, one in enumerate(read.tokens) if at not in removed] if removed else read.tokens
+        starts = {one.start for one in left_out}
         if "@" in self._text:
             tokens = with_variables(tokens)
         SqlWords.__init__(self, tokens)
         TokenEdits.__init__(self, text, self.words)
         self.definition = read_table_definition(tokens, self._text, "?", sql_mode, version, lambda token: token.text)
         for comment in read.comments:
-            if comment in left_out:
+            if comment.start in starts:
                 self.replace(comment.start, comment.stop, " ")
             elif comment.is_read and self._loses_marks(comment, target):
                 self.replace(comment.start, comment.body, " ")
