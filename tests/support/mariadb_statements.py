@@ -47,7 +47,7 @@ class FewCollations:
 
 
 def told(*statements: str) -> TablesAtSource:
-    """What is known after these definitions in the schema `shop`; nothing differs on the replicas of tables that are not known."""
+    """Return what is known after these definitions in the schema `shop`; nothing differs on the replicas of unknown tables."""
     state = TablesAtSource(plain=("*",))
     state.note_charset("shop", ("utf8mb4", "utf8mb4_general_ci"))
     for text in statements:
