@@ -1,4 +1,4 @@
-"""Whether a statement changes rows of a table by REPLACE, as its text tells: an update in the binlog may be either."""
+"""The decision, by its text, whether a statement changes rows of a table by REPLACE: an update in the binlog may be either."""
 
 from enum import Enum
 from typing import Final
@@ -11,24 +11,24 @@ from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
 
 HEAD_CHARACTERS: Final = 1 << 12
-"""Of a statement so many are looked at: values come after the names."""
+"""So many characters of a statement are examined: values come after the names."""
 
 
 class RowsEffect(Enum):
-    """What a statement does to rows that it meets."""
+    """The effect of a statement on rows that it meets."""
 
     REPLACED = "replaced"
     """All columns that it does not name get their defaults."""
     UPDATED = "updated"
     """Columns that it does not name stay as they are."""
     UNSURE = "unsure"
-    """The text is not there, or not understood."""
+    """The text is missing, or not understood."""
 
 
 def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffect:
-    """What a statement whose rows of `table` were updated did to them, if no trigger and no function did.
+    """Return the effect of a statement on the updated rows of `table`, if no trigger and no function caused it.
 
-    alone: no table of that name in another schema has rows in its transaction.
+    `alone` says that no table of that name in another schema has rows in its transaction.
     """
     if text is None:
         return RowsEffect.UNSURE
