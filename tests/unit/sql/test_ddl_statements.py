@@ -1,10 +1,10 @@
 """What statements that define tables say, in every form that servers take, and which of them nobody is sure of."""
 
 import pytest
-from protocol.binlog.schema.definition_names import defined_names
 
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
 from protocol.sql.tables.source_table import Column, ForeignKey, Table, whole_key
