@@ -320,7 +320,7 @@ def _load(words: StatementWords) -> TableName:
 
 
 def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName | None]:
-    """Return the tables of a list with joins, by the names that qualify columns, up to one of the words `stops`; None: it is a query."""
+    """Return the tables of a list with joins, by the names that qualify columns, up to one of the words `stops`; None: a query."""
     found: dict[str, TableName | None] = {}
     expects_table = True
     while not words.ended and words.word() not in stops:
