@@ -220,7 +220,7 @@ def is_definition(p: Bytes, at: int, end: int) -> bool:
 
 
 def is_temporary(p: Bytes, at: int, end: int) -> bool:
-    """Whether TEMPORARY follows. In an executable comment, which the server may not have read, it does not count."""
+    """Return whether TEMPORARY follows. In an executable comment, which the server may not have read, it does not count."""
     return has_prefix(p, first_word(p, at, end, False), end, b"temporary", 9)
 
 

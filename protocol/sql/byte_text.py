@@ -14,7 +14,7 @@ _WIDE_CHARACTERS: Final = {
     "sjis": _SHIFT_JIS,
 }
 SOMETIMES_BLANK: Final = "\xa0"
-"""What the bytes of `blank_of` are in Unicode: a blank for clients of those sets, for others a letter of names."""
+"""The bytes of `blank_of` as a character: a blank for clients of those sets, for others a letter of names."""
 _BLANKS: Final = {
     **dict.fromkeys(
         ("armscii8", "cp1250", "dec8", "geostd8", "greek", "hebrew", "latin1", "latin2", "latin5", "latin7"), "\xa0"

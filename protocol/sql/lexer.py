@@ -125,7 +125,7 @@ class SqlToken(NamedTuple):
 
 
 def is_name(token: SqlToken) -> bool:
-    """Whether it may be an identifier."""
+    """Return whether it may be an identifier."""
     return token.kind in (TokenKind.WORD, TokenKind.NAME)
 
 

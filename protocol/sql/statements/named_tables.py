@@ -1,4 +1,4 @@
-"""Which tables a statement writes, and which it may read, as far as its text tells it for certain."""
+"""The tables that a statement writes, and those that it may read, as far as its text shows for certain."""
 
 import functools
 import re
@@ -23,7 +23,7 @@ _NO_CALL: Final = frozenset((
 ))  # fmt: skip
 
 
-# The heads of most statements, without comments and strange names: the rest of them, which may be long, need not be read.
+# The heads of most statements, without comments and unusual names: the rest of them, which may be long, need not be read.
 _NAME: Final = rb"(?:`([\w$ -]+)`|([A-Za-z_][\w$]*))"
 _TABLE: Final = _NAME + rb"(?:\." + _NAME + rb")?"
 _SIMPLE_HEAD: Final = re.compile(
@@ -56,15 +56,16 @@ _NO_TABLES: Final = frozenset((
     *_QUERIES, *_READ, *_INTRODUCE, "SET", "VALUE", "DUAL", "OUTFILE", "DUMPFILE", "NOWAIT", "WAIT", "SKIP", "OF", "DELETE", "INFILE",
     "ON", "WHERE",
 ))  # fmt: skip
-"""What may be where a table is introduced, and is no name."""
+"""The words that may be in the place of a table's name, and are none."""
 _ENDS_TABLES: Final = ("WHERE", "SET", "GROUP", "ORDER", "HAVING", "LIMIT", "SELECT", "VALUES", ";")
 _FROM_WITHIN: Final = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY")
 
 
 class StatementTables(NamedTuple):
-    """writes: tables that it names as its own targets, triggers and functions apart. calls: a stored function may be called, or
-    something else that its text does not tell. words: every name in it that may be a table's, (schema or "", name), quoted or not.
-    is_temporary_definition: it makes or drops temporary tables, which nothing undoes; drops: it drops some.
+    """The tables of a statement. `writes` are those that it names as its own targets, triggers and functions apart. `calls`: it may
+    call a stored function, or something else that its text does not show. `words` are all names in it that may be a table's, (schema
+    or "", name), quoted or not. `is_temporary_definition`: it creates or drops temporary tables, which nothing undoes; `drops`: it
+    drops some.
     """
 
     writes: tuple[TableName, ...]
@@ -76,19 +77,19 @@ class StatementTables(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def _no_calls(server_version: str) -> frozenset[str]:
-    """Words before a bracket that call no stored function: one of the server's own has precedence over it."""
+    """Return the words before a bracket that call no stored function: the server's own functions have precedence."""
     return _NO_CALL | (functions_of(server_version) - _NOT_HARMLESS)
 
 
 def is_simple(query: SqlStatement) -> bool:
-    """Whether its head tells that it changes one table."""
+    """Return whether its head shows that it changes one table."""
     return _SIMPLE_HEAD.match(query.raw) is not None and not query.sql_mode & ANSI_QUOTES
 
 
 def written_tables(query: SqlStatement) -> tuple[TableName, ...]:
-    """The tables that a statement names as its targets.
+    """Return the tables that a statement names as its targets.
 
-    Raises: UnsupportedSyntax, also for statements that are none of those known here.
+    Raises: UnsupportedSyntax, also for statements that are not known here.
     """
     simple = _SIMPLE_HEAD.match(query.raw)
     if simple is not None and not query.sql_mode & ANSI_QUOTES:
@@ -130,7 +131,7 @@ def written_tables(query: SqlStatement) -> tuple[TableName, ...]:
 
 
 def perhaps_written_tables(query: SqlStatement) -> tuple[TableName, ...]:
-    """The tables that a statement may write: all that it joins, where its text does not tell which of them.
+    """Return the tables that a statement may write: all that it joins, if its text does not show which of them.
 
     Raises: UnsupportedSyntax.
     """
@@ -145,7 +146,7 @@ def perhaps_written_tables(query: SqlStatement) -> tuple[TableName, ...]:
 
 
 def tables_by_alias(query: SqlStatement) -> dict[str, TableName | None]:
-    """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query.
+    """Return an UPDATE's tables, by the names that qualify columns, in lower case; None: a query.
 
     Raises: UnsupportedSyntax.
     """
@@ -157,7 +158,7 @@ def tables_by_alias(query: SqlStatement) -> dict[str, TableName | None]:
 
 
 def may_write_several(query: SqlStatement) -> bool:
-    """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: UnsupportedSyntax."""
+    """Return whether a statement writes, or may write, more than one table. Raises: UnsupportedSyntax."""
     try:
         return len(written_tables(query)) > 1
     except UnsupportedSyntax:
@@ -175,7 +176,7 @@ def may_write_several(query: SqlStatement) -> bool:
 
 
 def statement_tables(query: SqlStatement) -> StatementTables:
-    """All that a statement's text tells of tables. Raises: UnsupportedSyntax."""
+    """Return all facts about tables in a statement's text. Raises: UnsupportedSyntax."""
     writes = written_tables(query)
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
@@ -204,10 +205,10 @@ def statement_tables(query: SqlStatement) -> StatementTables:
 
 
 def table_places(tokens: Sequence[SqlToken], first: int, stop: int) -> Iterator[tuple[str, int]]:
-    """Yield (word, place) of each name that is where a table is in the tokens [first, stop), the queries in it too: FROM, JOIN, USING,
-    TABLE of a query, INTO, UPDATE, INSERT, REPLACE … that introduces it, and the place of its last part.
+    """Yield (word, place) of each name in the place of a table in the tokens [first, stop), including queries in it.
 
-    What WITH names is among them.
+    The word is the one that introduces it, FROM, JOIN, USING, TABLE of a query, INTO, UPDATE, INSERT, REPLACE …; the place is that of
+    its last part. Names of WITH are among them.
     """
     opened: list[tuple[str, bool]] = []
     introduced, expects, calls = "", False, False
@@ -241,8 +242,9 @@ def table_places(tokens: Sequence[SqlToken], first: int, stop: int) -> Iterator[
 
 
 def _introduces(word: str, before: str, following: str, introduced: str, *, calls: bool) -> bool:
-    """Whether a keyword is before a table. `introduced`: the one before it in the same list of tables; `calls`: it is in brackets of a
-    function that has a FROM of its own."""
+    """Return whether a keyword is before a table. `introduced` is the one before it in the same list of tables; `calls`: it is in
+    brackets of a function that has a FROM of its own.
+    """
     if word == "FROM":
         return not calls
     if word == "USING":
@@ -255,7 +257,7 @@ def _introduces(word: str, before: str, following: str, introduced: str, *, call
 
 
 def read_tables(query: SqlStatement) -> tuple[TableName, ...]:
-    """The tables after FROM and JOIN, and after TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
+    """Return the tables after FROM and JOIN, and after TABLE as a query, in inner queries too. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
     for introduced, place in table_places(words.tokens, 0, len(words.tokens) - 1):
@@ -266,7 +268,7 @@ def read_tables(query: SqlStatement) -> tuple[TableName, ...]:
 
 
 def called_routines(query: SqlStatement) -> list[TableName]:
-    """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: UnsupportedSyntax."""
+    """Return (schema, name) of all that a statement may call, except for the server's own functions. Raises: UnsupportedSyntax."""
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
     found: dict[TableName, None] = {}
@@ -286,7 +288,7 @@ def called_routines(query: SqlStatement) -> list[TableName]:
 
 
 def skip_common_tables(words: StatementWords) -> None:
-    """WITH and the queries that it names, in front of UPDATE, DELETE or a query (8.0 and later). Raises: UnsupportedSyntax."""
+    """Skip WITH and the queries that it names, before UPDATE, DELETE or a query (8.0 and later). Raises: UnsupportedSyntax."""
     if not words.accept("WITH"):
         return
     words.accept("RECURSIVE")
@@ -301,7 +303,7 @@ def skip_common_tables(words: StatementWords) -> None:
 
 
 def _stands_for_table(tokens: list[SqlToken], index: int) -> bool:
-    """Whether the name before a parenthesis is a table with its columns or partitions: INSERT INTO t (a, b)."""
+    """Return whether the name before a parenthesis is a table with its columns or partitions: INSERT INTO t (a, b)."""
     start = index
     if start >= 2 and tokens[start - 1].upper == ".":
         start -= 2
@@ -318,8 +320,7 @@ def _load(words: StatementWords) -> TableName:
 
 
 def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName | None]:
-    """The tables of a list with joins, by the names that columns are qualified with, up to one of the words `stops`; None: it is a
-    query."""
+    """Return the tables of a list with joins, by the names that qualify columns, up to one of the words `stops`; None: a query."""
     found: dict[str, TableName | None] = {}
     expects_table = True
     while not words.ended and words.word() not in stops:
@@ -418,7 +419,7 @@ def _delete(words: StatementWords) -> tuple[TableName, ...]:
 
 
 def deletes_from_one(query: SqlStatement) -> bool:
-    """Whether a DELETE is certainly of one table, though its name may not be readable."""
+    """Return whether a DELETE is certainly from one table, though its name may not be readable."""
     try:
         words = StatementWords(query)
         skip_common_tables(words)
@@ -434,7 +435,7 @@ def deletes_from_one(query: SqlStatement) -> bool:
 
 
 def load_replaces(query: SqlStatement) -> bool:
-    """Whether it is LOAD DATA … REPLACE, which replaces rows. Raises: UnsupportedSyntax."""
+    """Return whether it is LOAD DATA … REPLACE, which replaces rows. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     while not words.ended and words.word() != "INTO":
         if words.accept("REPLACE"):

@@ -1,4 +1,4 @@
-"""What a statement does otherwise where tables give their rows in another order, as its words tell it."""
+"""Statements whose effects depend on the order in which tables return their rows, according to their words."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from protocol.sql.statements.named_tables import is_simple, skip_common_tables
 from protocol.sql.statements.statement import SqlStatement
 from protocol.sql.statements.statement_words import StatementWords
 
-# A word may stand right behind the version of a comment for servers: /*!50000LIMIT 1*/.
+# A word may directly follow the version of a comment for servers: /*!50000LIMIT 1*/.
 _PERHAPS: Final = re.compile(
     r"(?<![A-Za-z_$])(?:(?:LIMIT|SELECT|AGAINST|TABLE)(?![\w$])|UPDATE\b[^'\"]{0,200}?\bIGNORE\b)|:=", re.IGNORECASE
 )
@@ -20,9 +20,9 @@ _PASSED: Final = {
     True: re.compile(rf"""'(?>(?:[^']++|'')*)'|"(?>(?:[^"]++|"")*)"|{_COMMENTS}"""),
     False: re.compile(rf"""'(?>(?:[^'\\]++|\\.|'')*)'|"(?>(?:[^"\\]++|\\.|"")*)"|{_COMMENTS}""", re.DOTALL),
 }
-"""Strings, quoted names and comments; by whether a backslash is only that."""
+"""Strings, quoted names and comments, by whether a backslash is an ordinary character."""
 _INSERTS: Final = ("INSERT", "REPLACE")
-# What reads or changes rows; a definition but CREATE TABLE … SELECT does not.
+# The words of statements that read or change rows; a definition other than CREATE TABLE … SELECT does not.
 _CHANGES: Final = (*_INSERTS, "UPDATE", "DELETE", "WITH", "SELECT", "DO", "CALL", "LOAD")
 _QUERIES: Final = ("SELECT", "WITH")
 _BEHIND_ORDER: Final = ("LIMIT", ")", ";", "FOR", "UNION", "ON", "LOCK", "PROCEDURE", "ASC", "DESC", "SEPARATOR")
@@ -37,13 +37,13 @@ _NO_COLUMN: Final = frozenset((
 ))  # fmt: skip
 _BEFORE_UNIT: Final = 4
 _BEFORE_NO_COLUMN: Final = ("@", "AS", "COLLATE", "USING", "SET", "CHARSET")
-"""In front of variables, types, collations and character sets."""
+"""The words before variables, types, collations and character sets."""
 _MOST_READ: Final = 1_000_000
-"""Words that are gone over for the queries of one statement, which may stand in each other."""
+"""The limit of words that are read for the queries of one statement, which may be nested."""
 
 
 def may_depend_on_order(query: SqlStatement) -> bool:
-    """Whether a closer look is needed: the words for it may stand in it, outside of strings, or it changes several tables at once."""
+    """Return whether it must be examined: the words for it may be in it, outside of strings, or it changes several tables at once."""
     text = query.text
     if _PERHAPS.search(text):
         passed = _PASSED[bool(query.sql_mode & NO_BACKSLASH_ESCAPES)]
@@ -53,7 +53,7 @@ def may_depend_on_order(query: SqlStatement) -> bool:
 
 
 def verb_of(query: SqlStatement) -> str:
-    """Its first word, behind brackets and the queries that WITH names; what is long need not be read for it.
+    """Return its first word, after brackets and the queries that WITH names; a long statement is not read whole.
 
     Raises: UnsupportedSyntax.
     """
@@ -67,12 +67,12 @@ def verb_of(query: SqlStatement) -> str:
 
 
 def searches_text(query: SqlStatement) -> bool:
-    """Whether it has MATCH … AGAINST. Raises: UnsupportedSyntax."""
+    """Return whether it contains MATCH … AGAINST. Raises: UnsupportedSyntax."""
     return any(token.kind is TokenKind.WORD and token.upper == "AGAINST" for token in query.tokens)
 
 
 def order_counts(query: SqlStatement, *, makes_numbers: bool) -> bool:
-    """Whether the statement does other things with rows in another order. makes_numbers: it gives out AUTO_INCREMENT values.
+    """Return whether the statement has another effect with rows in another order. `makes_numbers`: it assigns AUTO_INCREMENT values.
 
     Raises: UnsupportedSyntax.
     """
@@ -102,7 +102,7 @@ def order_counts(query: SqlStatement, *, makes_numbers: bool) -> bool:
 
 
 def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
-    """The same of the statement of a trigger, as far as its queries tell it; where that cannot be told, too."""
+    """Return the same for the statement of a trigger, from its queries; True also if that cannot be decided."""
     part: list[SqlToken] = []
     for token in tokens:
         part.append(token)
@@ -123,9 +123,9 @@ def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
 
 
 def values_of_update(query: SqlStatement) -> frozenset[str] | None:
-    """The names of the tables, in lower case and as they are called there, whose columns an UPDATE of several gives to others.
+    """Return the tables' names, in lower case and as the statement calls them, whose columns an UPDATE of several assigns to others.
 
-    None: there are columns of which it does not tell the table. Raises: UnsupportedSyntax.
+    None: there are columns whose table it does not name. Raises: UnsupportedSyntax.
     """
     tokens = query.tokens
     at = next((number for number, token in enumerate(tokens) if token.upper == "SET"), len(tokens))
@@ -143,7 +143,7 @@ def values_of_update(query: SqlStatement) -> frozenset[str] | None:
         elif is_value and _is_column(tokens, at):
             if tokens[at + 1].upper != ".":
                 return None
-            # With a schema in front the name of the table is the last but one.
+            # After a schema the name of the table is the last but one.
             if at + 3 < len(tokens) and tokens[at + 3].upper == ".":
                 at += 2
                 token = tokens[at]
@@ -154,7 +154,7 @@ def values_of_update(query: SqlStatement) -> frozenset[str] | None:
 
 
 def _is_column(tokens: list[SqlToken], at: int) -> bool:
-    """Whether it is the name of a column or of its table, and none of a function."""
+    """Return whether it is the name of a column or of its table, and not of a function."""
     token = tokens[at]
     calls = at + 1 < len(tokens) and tokens[at + 1].upper == "("
     if token.kind is TokenKind.NAME:
@@ -174,7 +174,7 @@ def _is_column(tokens: list[SqlToken], at: int) -> bool:
 
 
 def _takes_any_of_groups(tokens: list[SqlToken]) -> bool:
-    """Whether a query with groups gives a column that may not be the same in all rows of one: that of the row that comes first.
+    """Return whether a query with groups returns a column that may differ between the rows of one: that of the first row.
 
     Raises: UnsupportedSyntax.
     """
@@ -206,7 +206,7 @@ def _takes_any(items: list[list[SqlToken]], groups: list[list[SqlToken]] | None)
 
 
 def _groups(tokens: list[SqlToken], at: int) -> tuple[list[list[SqlToken]] | None, int]:
-    """What stands behind GROUP BY of the query whose rest begins at `at`, None: it has none; up to where was looked."""
+    """Return the items after GROUP BY of the query whose rest begins at `at`, None: it has none; and where the search ended."""
     depth = 0
     while at < len(tokens) - 1:
         word = tokens[at].upper
@@ -220,7 +220,7 @@ def _groups(tokens: list[SqlToken], at: int) -> tuple[list[list[SqlToken]] | Non
 
 
 def _list(tokens: list[SqlToken], at: int, stops: tuple[str, ...]) -> tuple[list[list[SqlToken]], int]:
-    """What stands between commas from `at` on, up to one of the words or a bracket that closes, and where that is."""
+    """Return the items between commas from `at` on, up to one of the words or a closing bracket, and the place of that."""
     items: list[list[SqlToken]] = [[]]
     depth = 0
     while tokens[at].kind is not TokenKind.END:
@@ -241,7 +241,7 @@ def _calls_aggregate(item: list[SqlToken], number: int) -> bool:
 
 
 def _columns(item: list[SqlToken]) -> tuple[set[str], str]:
-    """The columns of an item of a query that stand outside of aggregates and of other queries, `*` for all; and its other name."""
+    """Return the columns of a query's item outside of aggregates and of other queries, `*` for all; and its other name."""
     found: set[str] = set()
     alias = ""
     last = len(item) - 1
@@ -280,8 +280,9 @@ def _closed(item: list[SqlToken], at: int) -> int:
 
 @dataclass
 class _Block:
-    """A query in a statement, or the statement itself without those. picks: what it gives hangs on the order of its rows; mixes:
-    whatever its ORDER BY says."""
+    """A query in a statement, or the statement itself without those. `picks`: its result depends on the order of its rows; `mixes`:
+    for any ORDER BY.
+    """
 
     selects: bool = False
     picks: bool = False
@@ -290,7 +291,7 @@ class _Block:
 
 
 def _one_of_two_stays(tokens: list[SqlToken], verb: str, words: list[str]) -> bool:
-    """Whether rows of a query take each other's place where they have the same key."""
+    """Return whether rows of a query replace each other if they have the same key."""
     if verb == "CREATE":
         for number, token in enumerate(tokens):
             if token.kind is TokenKind.WORD and token.upper in ("IGNORE", "REPLACE"):
@@ -300,15 +301,15 @@ def _one_of_two_stays(tokens: list[SqlToken], verb: str, words: list[str]) -> bo
         return False
     before_query = words[: words.index("SELECT")]
     if "VALUES" in before_query or "VALUE" in before_query or "SET" in before_query:
-        return False  # a query that gives one value
+        return False  # a query that returns one value
     return verb == "REPLACE" or "IGNORE" in words[1:3] or "DUPLICATE" in words
 
 
 def _blocks(tokens: list[SqlToken]) -> list[_Block]:
-    """The statement, then the queries in it, each where it begins. Raises: UnsupportedSyntax."""
+    """Return the statement, then the queries in it, in the order of their beginnings. Raises: UnsupportedSyntax."""
     found = [_Block()]
     inside = [(found[0], True)]
-    """At each depth of brackets: of which query it is, and whether all of that is there."""
+    """The query at each depth of brackets, and whether all of it is there."""
     for number, token in enumerate(tokens):
         word = token.upper if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         following = tokens[min(number + 1, len(tokens) - 1)]
@@ -324,7 +325,7 @@ def _blocks(tokens: list[SqlToken]) -> list[_Block]:
             inside.pop()
         elif word == "SELECT":
             if block is found[0] or block.selects:
-                # INSERT … SELECT, or behind UNION: with what comes behind it.
+                # INSERT … SELECT, or a query after UNION, with the text after it.
                 block = _Block()
                 inside[-1] = (block, True)
                 found.append(block)
@@ -339,7 +340,7 @@ def _blocks(tokens: list[SqlToken]) -> list[_Block]:
 
 
 def _is_ordered_within(tokens: list[SqlToken], opened: int) -> bool:
-    """Whether ORDER BY stands in these brackets."""
+    """Return whether ORDER BY is in these brackets."""
     depth = 0
     for number in range(opened, len(tokens)):
         word = tokens[number].upper
@@ -352,7 +353,7 @@ def _is_ordered_within(tokens: list[SqlToken], opened: int) -> bool:
 
 
 def _orders(tokens: list[SqlToken], at: int, *, selects: bool) -> bool:
-    """Whether what stands behind ORDER BY is more than NULL or another constant, or chance. selects: a number stands for a column."""
+    """Return whether ORDER BY has more than NULL, another constant, or a random value. `selects`: a number means a column."""
     first, behind = tokens[min(at, len(tokens) - 1)], tokens[min(at + 1, len(tokens) - 1)]
     if first.upper == "RAND" and behind.upper == "(":
         return False

@@ -13,8 +13,9 @@ from protocol.sql.tables.ddl_statement import TableDefinition
 
 
 class SqlStatement:
-    """`raw`: its bytes. `server_version`: of the server that ran it. Raises of all methods: UnsupportedSyntax, where the text cannot be
-    read."""
+    """A statement. `raw` are its bytes, `server_version` is that of the server that ran it. All methods raise UnsupportedSyntax if
+    the text cannot be read.
+    """
 
     raw: bytes
     server_version: str
@@ -27,28 +28,29 @@ class SqlStatement:
     @property
     @abstractmethod
     def sql_mode(self) -> int:
-        """Under which it ran."""
+        """The sql_mode under which it ran."""
 
     @property
     @abstractmethod
     def charset(self) -> str | None:
-        """Of the client that wrote it; None: it is not known."""
+        """The character set of the client that wrote it; None: it is not known."""
 
     @cached_property
     def kind(self) -> StatementKind:
-        """What kind of statement it is, by its first words."""
+        """The kind of the statement, by its first words."""
         return kind_of(self.raw, self.server_version)
 
     @cached_property
     def text(self) -> str:
         """The statement, one character for each byte: names in it are read with `name`.
 
-        Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
+        If characters may contain bytes below 0x80 (gbk …) the others are not ASCII, so quotation marks and ends are found all the
+        same.
         """
         return byte_text(self.raw, self.charset)
 
     def name(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: UnsupportedSyntax where it is not of its character set."""
+        """Return the text of a name or a string. Raises: UnsupportedSyntax if it is not of its character set."""
         if token.text.isascii():
             return token.text
         charset = self.charset
@@ -61,7 +63,7 @@ class SqlStatement:
 
     @cached_property
     def tokens(self) -> list[SqlToken]:
-        """Its words, with where they stand in `raw`; the last is of kind END. Raises: UnsupportedSyntax."""
+        """Its words, with their places in `raw`; the last is of kind END. Raises: UnsupportedSyntax."""
         return self.read.tokens
 
     @cached_property
@@ -70,7 +72,7 @@ class SqlStatement:
         return self.read_as()
 
     def read_as(self, *, folds_rows: bool = False) -> SqlText:
-        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
+        """Return its words and comments; for `folds_rows` see `ReadAs`. Raises: UnsupportedSyntax."""
         read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self.charset))
         return sql_text(self.text, read_as)
 
@@ -90,10 +92,10 @@ class StatementText(SqlStatement):
     server_version: str = ""
     charset: str | None = "utf8mb4"
     is_head: bool = False
-    """Its end may be missing, and it is not known which server ran it: comments for any server are read."""
+    """True if its end may be missing, and its server is not known: comments for any server are read."""
 
     def read_as(self, *, folds_rows: bool = False) -> SqlText:
-        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
+        """Return its words and comments; for `folds_rows` see `ReadAs`. Raises: UnsupportedSyntax."""
         if not self.is_head:
             return super().read_as(folds_rows=folds_rows)
         return sql_text(self.text, ReadAs(sql_mode=self.sql_mode, any_server=True, is_lenient=True))

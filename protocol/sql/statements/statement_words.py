@@ -1,4 +1,4 @@
-"""Walks the words of a statement."""
+"""The cursor over the words of a statement."""
 
 from protocol.sql.lexer import SqlToken
 from protocol.sql.statements.statement import SqlStatement
@@ -13,5 +13,5 @@ class StatementWords(TokenCursor):
         self.query = query
 
     def text_of(self, token: SqlToken) -> str:
-        """What a name or a string says. Raises: UnsupportedSyntax where it is not of its character set."""
+        """Return the text of a name or a string. Raises: UnsupportedSyntax if it is not of its character set."""
         return self.query.name(token)

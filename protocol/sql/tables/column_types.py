@@ -229,7 +229,7 @@ class _Definition:
         return word in (",", ")") or reader.ended or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
 
     def _attribute(self, alters: bool) -> None:
-        """Reads one. Raises: UnsupportedSyntax."""
+        """Read one attribute. Raises: UnsupportedSyntax."""
         start, word, self._value_at = self._reader.start_of_next(), self._reader.word(), -1
         self._read_attribute(word, alters)
         self._reader.attribute(_NAMES.get(word, word), start, self._value_at)

@@ -92,11 +92,11 @@ class DdlReader(TokenCursor):
         self._unknown_up_to = self.at
 
     def note_read(self, start: int, why: str, *words: str) -> None:
-        """Notes that the text from `start` up to the next token is read, and that the tree's columns and keys do not show it."""
+        """Note that the text from `start` up to the next token is read, and that the tree's columns and keys do not show it."""
         self.written.unknown.append(Unknown(start, self.stop_of_last(), why, set(words), is_read=True))
 
     def attribute(self, name: str, start: int, value: int = -1) -> None:
-        """Notes a clause of a column or a key that ends before the next token."""
+        """Note a clause of a column or a key that ends before the next token."""
         stop = self.stop_of_last()
         self.written.attributes.append(Attribute(name, start, stop if value < 0 else value, stop))
 
@@ -133,7 +133,7 @@ class DdlReader(TokenCursor):
         return self.peek().text
 
     def expect_end(self) -> None:
-        """Raises UnsupportedSyntax where something follows."""
+        """Check that nothing follows. Raises: UnsupportedSyntax."""
         if not self.ended:
             raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
 
@@ -260,7 +260,7 @@ class DdlReader(TokenCursor):
             raise UnsupportedSyntax("an expression without brackets")
 
     def key_parts(self) -> tuple[KeyPart, ...]:
-        """The columns of a key, in brackets."""
+        """Read the columns of a key, in brackets."""
         self.expect("(")
         found: list[KeyPart] = []
         while True:
@@ -282,7 +282,7 @@ class DdlReader(TokenCursor):
             self.expect(",")
 
     def key_columns(self) -> tuple[str, ...]:
-        """The columns that brackets name."""
+        """Read the columns that brackets name."""
         return tuple(part.name for part in self.key_parts())
 
     def references(self, name: str = "", *, of_column: bool) -> ForeignKey:

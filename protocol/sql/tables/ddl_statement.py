@@ -75,8 +75,9 @@ class CharsetOption:
 class Unknown:
     """A part of a statement that the reader does not know.
 
-    `words`: its keywords outside of brackets, in upper case; none of them in what can hold no part of a definition, as a query.
-    `is_read`: the part has its place in the tree, and only its effect on the columns and keys is not known, as of system versioning.
+    `words` are its keywords outside of brackets, in upper case; it has none if the part cannot contain a part of a definition, such
+    as a query. `is_read`: the part has its place in the tree, and only its effect on the columns and keys is not known, such as that
+    of system versioning.
     """
 
     start: int
@@ -113,7 +114,7 @@ class WrittenForeignKey(NamedTuple):
 
 
 class CheckClause(NamedTuple):
-    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column. `condition`: its bracket."""
+    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column. `condition` is its bracket."""
 
     start: int
     stop: int
@@ -122,7 +123,7 @@ class CheckClause(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """A clause of a column's or a key's definition. `name`: its keywords in upper case. `value`: where its value begins, or `stop`."""
+    """A clause of a column's or a key's definition. `name` is its keywords in upper case, `value` where its value begins, or `stop`."""
 
     name: str
     start: int
@@ -131,7 +132,7 @@ class Attribute(NamedTuple):
 
 
 class KeyPart(NamedTuple):
-    """A column of a key; one of an expression is called ''. `prefix` None: all of it. `stop`: where the name ends."""
+    """A column of a key; an expression is called ''. `prefix` None: all of it. `stop` is where the name ends."""
 
     name: str
     prefix: int | None
@@ -141,8 +142,8 @@ class KeyPart(NamedTuple):
 class WrittenKey(NamedTuple):
     """A key or a constraint that is a definition of its own.
 
-    `kind`: PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, FOREIGN, CHECK, PERIOD, or empty for a plain one. `name`: empty where the
-    server makes one up; it begins at `named` (-1: none). `closed`: the bracket after its columns. `exists`: IF NOT EXISTS.
+    `kind` is PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, FOREIGN, CHECK, PERIOD, or empty for a plain one. `name` is empty if the
+    server makes one up; it begins at `named` (-1: none). `closed` is the bracket after its columns. `exists` is IF NOT EXISTS.
     """
 
     kind: str

@@ -73,7 +73,7 @@ def read_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -
 
 
 def read_key(reader: DdlReader, unique: bool, has_prefixes: bool = True) -> Key:
-    """A key's columns, in brackets. `has_prefixes`: prefixes mean something in it."""
+    """Read a key's columns, in brackets. `has_prefixes`: prefixes have a meaning in it."""
     return _key_of(reader.key_parts(), unique, has_prefixes)
 
 
@@ -117,7 +117,7 @@ def key_options(reader: DdlReader) -> None:
 
 
 def if_not_exists(reader: DdlReader) -> Attribute | None:
-    """IF NOT EXISTS, if it comes next."""
+    """Read IF NOT EXISTS, if it comes next."""
     start, value = reader.start_of_next(), reader.peek(2).start
     if not reader.accept("IF", "NOT", "EXISTS"):
         return None
@@ -125,7 +125,7 @@ def if_not_exists(reader: DdlReader) -> Attribute | None:
 
 
 def key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:
-    """A key; True: something else that is no column; None: a column comes. Raises: UnsupportedSyntax."""
+    """Read a key; True: another element that is no column; None: a column comes. Raises: UnsupportedSyntax."""
     if reader.kind is not TokenKind.WORD:
         return None
     start, at, name, named, exists = reader.start_of_next(), reader.at, "", -1, None
@@ -163,7 +163,7 @@ def key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:
             named, name = reader.start_of_next(), reader.name()
             index_type(reader)
         if word == "PRIMARY":
-            name = "PRIMARY"  # servers take a name and forget it
+            name = "PRIMARY"  # servers accept a name and forget it
         parts = reader.key_parts()
         kind = "" if word in KEY_WORDS else word
         keys.append(WrittenKey(kind, name, named, parts, reader.stop_of_last() - 1, exists))
