@@ -191,7 +191,7 @@ class ProgressTable:
 
     @property
     def stop(self) -> dict[str, Any] | None:
-        """What stopped the feed at its place; None if nothing did."""
+        """The stop of the feed at its place; None if nothing stopped it."""
         text = self._table.properties.get(STOP) if self._table is not None else None
         found: dict[str, Any] | None = json.loads(text) if text else None
         return found

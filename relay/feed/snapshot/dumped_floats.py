@@ -31,7 +31,7 @@ class DumpedFloats:
 
     @property
     def doubt(self) -> str:
-        """Why the table may differ from the source's; empty if it does not."""
+        """The reason why the table may differ from the source's; empty if it does not."""
         if not self._there or self._long:
             return ""
         return (
